@@ -1,0 +1,39 @@
+# make demo   set up, then do the main job and leave pictures in demo/
+# make test   set up, then lint, types and tests (what CI runs)
+# make check  lint and types only
+# make bench  speed and memory, each as a ratio against a peer in the same run
+# make clean  remove what these commands made
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+TESTS ?= tests
+
+.PHONY: demo test check bench clean
+
+demo: $(READY)
+	@MPLBACKEND=Agg MINARI_DATASETS_PATH=demo/datasets $(BIN)/sfp collect room --episodes 4000 --seed 0 --force
+	@MPLBACKEND=Agg MINARI_DATASETS_PATH=demo/datasets $(BIN)/sfp data sfp/room/scripted-v0 --out demo
+	@MPLBACKEND=Agg $(BIN)/sfp explore room-large --explorer uniform --explorer scripted --out demo
+
+test: check
+	$(BIN)/python -m pytest -n 2 $(TESTS)
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: $(READY)
+	@for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "sfp needs Python 3.11 or newer, $(PYTHON) is `$(PYTHON) -V 2>&1`: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@echo "Setting up .venv (once, about a minute) ..."
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv demo figures .pytest_cache .ruff_cache

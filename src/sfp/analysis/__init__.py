@@ -1,0 +1,1 @@
+"""Measures, figures, tables and reports."""

@@ -1,0 +1,91 @@
+"""How well actions explore: coverage, radius of gyration, power spectral density."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from sfp.types import Paths, Sequences
+
+
+def buckets(points: np.ndarray, low: np.ndarray, high: np.ndarray, per_axis: int):
+    """The bucket of every point: an integer per axis in [0, per_axis)."""
+    scaled = (points - low) / (high - low) * per_axis
+    return np.clip(scaled.astype(int), 0, per_axis - 1)
+
+
+def coverage(
+    paths: Paths,
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    per_axis: int = 10,
+    reachable: np.ndarray | None = None,
+) -> float:
+    """Share of the reachable buckets that a set of trajectories visits.
+
+    The box [low, high] is divided into `per_axis` buckets per dimension: 10 x 10 = 100
+    for `room`, 10 x 10 x 10 = 1000 for `reach`, as in the paper's appendix "Metrics".
+
+    Args:
+        paths: all states of all trajectories, the first one included.
+        low: lower corner of the box of reachable states.
+        high: upper corner.
+        per_axis: buckets per dimension.
+        reachable: which buckets can be reached at all, by default every one.
+    """
+    visited = np.zeros((per_axis,) * paths.shape[-1], bool)
+    flat = buckets(paths.reshape(-1, paths.shape[-1]), low, high, per_axis)
+    visited[tuple(flat.T)] = True
+    if reachable is None:
+        return float(visited.mean())
+    return float((visited & reachable).sum() / reachable.sum())
+
+
+def gyration(
+    paths: Paths, diagonal: float, *, normaliser: Literal["table", "printed"] = "table"
+) -> float:
+    """Squared radius of gyration, averaged over trajectories and normalised.
+
+    U²_g(T) = 1/(δ² n) Σ_τ 1/(|τ|-1) Σ_{s∈τ} ‖s - τ̄‖², with τ̄ the mean state of τ.
+
+    The paper prints 1/(δ n), which is not free of units; the values of its Table 1 come
+    out with δ², which is the default here.
+
+    Args:
+        paths: n trajectories of |τ| states each.
+        diagonal: δ, of the box of reachable states.
+        normaliser: `table` divides by δ², `printed` by δ as in the formula.
+    """
+    gap = paths - paths.mean(axis=1, keepdims=True)
+    spread = (gap * gap).sum(axis=(1, 2)) / (paths.shape[1] - 1)
+    return float(spread.mean() / diagonal ** (2 if normaliser == "table" else 1))
+
+
+def spectrum(sequences: Sequences) -> tuple[np.ndarray, np.ndarray]:
+    """Power spectral density of action sequences, averaged over them and dimensions.
+
+    The one-sided periodogram of each sequence after its mean is removed: its sum times
+    the frequency spacing is the variance. Frequencies are in cycles per step, up to 0.5.
+
+    Returns:
+        frequencies and densities.
+    """
+    steps = sequences.shape[1]
+    centred = sequences - sequences.mean(axis=1, keepdims=True)
+    power = np.abs(np.fft.rfft(centred, axis=1)) ** 2 / steps
+    power[:, 1 : (steps + 1) // 2] *= 2  # what the negative frequencies hold
+    return np.fft.rfftfreq(steps), power.mean(axis=(0, 2))
+
+
+def cut(actions: np.ndarray, ends: np.ndarray, *, longest: int = 500) -> Sequences:
+    """Equally long pieces of episodes, for `spectrum`: one from the start of each.
+
+    Their length is the median episode's, at most `longest`; shorter episodes are left
+    out.
+    """
+    lengths = np.diff(ends, prepend=0)
+    steps = int(min(longest, np.median(lengths)))
+    starts = (ends - lengths)[lengths >= steps]
+    return actions[starts[:, None] + np.arange(steps)].astype(np.float64)

@@ -1,0 +1,84 @@
+"""HDF5 files: D4RL's flat arrays, and robomimic's one group per demonstration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from sfp.data.sources.boundaries import split
+from sfp.data.trajectories import Column, Trajectories, assemble
+from sfp.errors import SfpError
+
+NAME = "HDF5"
+D4RL: dict[Column, str] = {
+    "actions": "actions",
+    "observations": "observations",
+    "goals": "infos/goal",
+}
+
+
+def matches(path: Path) -> bool:
+    """Whether this is an HDF5 file, by its name."""
+    return path.is_file() and path.suffix in (".hdf5", ".h5")
+
+
+def read(
+    path: Path, columns: tuple[Column, ...], *, drop_short: bool = False
+) -> Trajectories:
+    """Read the datasets that the columns need, and no others."""
+    with h5py.File(path, "r") as file:
+        if "actions" in file:
+            episodes = _d4rl(file, columns, path)
+        elif isinstance(file.get("data"), h5py.Group):
+            episodes = _robomimic(file["data"], columns, path)
+        elif "episode_0" in file:
+            raise SfpError(
+                f"{path} is the inside of a Minari dataset: give the folder that "
+                "holds `data`, or the dataset's id."
+            )
+        else:
+            raise SfpError(
+                f"{path} has no `actions`: expected D4RL's layout (`actions`, "
+                "`terminals`, `timeouts`) or robomimic's (`data/demo_0/actions`), "
+                f"found {', '.join(file) or 'nothing'}."
+            )
+        return assemble(episodes, source=str(path), drop_short=drop_short)
+
+
+def _dataset(group: h5py.Group, key: str, path: Path) -> np.ndarray:
+    node = group.get(key)
+    if not isinstance(node, h5py.Dataset):
+        raise SfpError(
+            f"{path} lacks {key!r} in {group.name!r}: it has {', '.join(group)}."
+        )
+    return node[()]
+
+
+def _d4rl(
+    file: h5py.File, columns: tuple[Column, ...], path: Path
+) -> Iterator[dict[Column, np.ndarray]]:
+    unheld = [c for c in columns if c not in D4RL]
+    if unheld:
+        raise SfpError(f"{path} lacks {unheld[0]!r}: D4RL files have no such column.")
+    values = {c: _dataset(file, D4RL[c], path) for c in columns}
+    marks = {
+        k: _dataset(file, k, path) for k in ("terminals", "timeouts") if k in file
+    }
+    return split(values, marks, source=str(path))
+
+
+def _robomimic(
+    group: h5py.Group, columns: tuple[Column, ...], path: Path
+) -> Iterator[dict[Column, np.ndarray]]:
+    if columns != ("actions",):
+        raise SfpError(
+            f"{path} is in robomimic's layout, of which sfp reads actions only; asked "
+            f"for {', '.join(columns[1:])}."
+        )
+    names = [name for name in group if re.fullmatch(r"demo_\d+", name)]
+    for name in sorted(names, key=lambda name: int(name[5:])):
+        yield {"actions": _dataset(group[name], "actions", path)}

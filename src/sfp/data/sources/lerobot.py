@@ -1,0 +1,109 @@
+"""LeRobot folders, formats v2 and v3: Parquet files with a column per feature."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sfp.data.trajectories import Column, Trajectories, assemble
+from sfp.errors import SfpError
+
+NAME = "a LeRobot dataset"
+FEATURES: dict[Column, str] = {"actions": "action", "observations": "observation.state"}
+
+
+def matches(path: Path) -> bool:
+    """Whether this folder has LeRobot's `meta/info.json`."""
+    return (path / "meta" / "info.json").is_file()
+
+
+def read(
+    path: Path, columns: tuple[Column, ...], *, drop_short: bool = False
+) -> Trajectories:
+    """Read `action` (and `observation.state`); videos and images stay untouched."""
+    info = json.loads((path / "meta" / "info.json").read_text())
+    version = str(info.get("codebase_version", "unknown"))
+    if not version.startswith(("v2", "v3")):
+        raise SfpError(
+            f"{path} is LeRobot {version}, expected v2 or v3: convert it with "
+            "LeRobot's own tools."
+        )
+    for column in columns:
+        if FEATURES.get(column) not in info["features"]:
+            raise SfpError(
+                f"{path} lacks {column} ({FEATURES.get(column, 'unsupported')}): it "
+                f"has {', '.join(info['features'])}."
+            )
+    feature = info["features"]["action"]
+    if not str(feature["dtype"]).startswith("float") or len(feature["shape"]) != 1:
+        raise SfpError(
+            f"{path}: actions are {feature['dtype']} of shape {feature['shape']}, "
+            "expected a vector of floats: sfp is for continuous (Box) actions."
+        )
+    data = assemble(
+        _episodes(path, columns),
+        source=str(path),
+        rate=float(info["fps"]) if info.get("fps") else None,
+        drop_short=drop_short,
+    )
+    expected = int(info.get("total_frames", len(data.actions)))
+    if not drop_short and expected != len(data.actions):
+        raise SfpError(
+            f"{path} is incomplete: meta/info.json promises {expected} frames, found "
+            f"{len(data.actions)}. Copy or download the missing files in data/."
+        )
+    return data
+
+
+def _episodes(
+    path: Path, columns: tuple[Column, ...]
+) -> Iterator[dict[Column, np.ndarray]]:
+    """Episodes in the order of their files; one may go on in the next file."""
+    names = [FEATURES[c] for c in columns]
+    number, parts = None, []
+    seen = set()
+    for file in sorted((path / "data").glob("*/*.parquet")):
+        table = pq.read_table(file, columns=["episode_index", *names])
+        index = table.column("episode_index").to_numpy()
+        values = {c: _matrix(table.column(FEATURES[c]), file) for c in columns}
+        cuts = np.flatnonzero(np.diff(index)) + 1
+        for start, end in zip([0, *cuts], [*cuts, len(index)], strict=True):
+            if start == end:
+                continue
+            if index[start] != number:
+                if parts:
+                    yield _join(parts)
+                number, parts = int(index[start]), []
+                if number in seen:
+                    raise SfpError(
+                        f"{file}: episode {number} comes up a second time; expected "
+                        "the frames of an episode to stand together."
+                    )
+                seen.add(number)
+            parts.append({c: v[start:end] for c, v in values.items()})
+    if parts:
+        yield _join(parts)
+
+
+def _join(parts: list[dict[Column, np.ndarray]]) -> dict[Column, np.ndarray]:
+    return {c: np.concatenate([part[c] for part in parts]) for c in parts[0]}
+
+
+def _matrix(column: pa.ChunkedArray, file: Path) -> np.ndarray:
+    """A column of lists (fixed or variable in type, equal in length) as an array."""
+    array = column.combine_chunks()
+    if not (pa.types.is_list(array.type) or pa.types.is_fixed_size_list(array.type)):
+        return array.to_numpy(zero_copy_only=False)[:, None]
+    widths = pc.unique(pc.list_value_length(array)).to_pylist()
+    if len(widths) > 1:
+        raise SfpError(
+            f"{file}: actions of mixed width {sorted(widths, key=str)}: expected one. "
+            "Split the recordings by action space."
+        )
+    return pc.list_flatten(array).to_numpy(zero_copy_only=False).reshape(len(array), -1)

@@ -1,0 +1,174 @@
+"""Minari datasets, in all of its formats (HDF5, Arrow, Parquet)."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from PIL import Image
+
+from sfp.data.trajectories import Column, Trajectories, assemble
+from sfp.errors import SfpError
+from sfp.files import verify_checksums
+
+NAME = "a Minari dataset"
+
+
+class Place(NamedTuple):
+    """Where an array is stored in an episode, and the shape of one row."""
+
+    key: tuple[str, ...]
+    shape: tuple[int, ...]
+
+
+Reader = Callable[[tuple[str, ...]], np.ndarray]
+"""Gives the array at a key such as ("observations", "desired_goal")."""
+
+
+def root() -> Path:
+    """Where Minari keeps datasets on this machine."""
+    default = Path.home() / ".minari" / "datasets"
+    return Path(os.environ.get("MINARI_DATASETS_PATH") or default)
+
+
+def local_datasets() -> list[str]:
+    """The ids of all local datasets."""
+    found = root().rglob("data/metadata.json")
+    ids = (file.parent.parent.relative_to(root()) for file in found)
+    return sorted(str(i) for i in ids if not any(p.startswith(".") for p in i.parts))
+
+
+def dataset_path(dataset_id: str) -> Path | None:
+    """The folder of a local dataset, if there is one of that id."""
+    return root() / dataset_id if dataset_id in local_datasets() else None
+
+
+def matches(path: Path) -> bool:
+    """Whether this folder is a Minari dataset."""
+    return (path / "data" / "metadata.json").is_file()
+
+
+def read(
+    path: Path, columns: tuple[Column, ...], *, drop_short: bool = False
+) -> Trajectories:
+    """Read the arrays that the columns need, and no others.
+
+    A dataset that sfp wrote is checked bit for bit against its checksums first.
+    """
+    verify_checksums(path)
+    metadata = json.loads((path / "data" / "metadata.json").read_text())
+    space = _space(metadata.get("action_space"))
+    if space.get("type", "Box") != "Box":
+        raise SfpError(
+            f"{path}: the action space is {space['type']}, expected Box: sfp is for "
+            "continuous actions."
+        )
+    if len(space.get("shape", [0])) > 1:
+        raise SfpError(
+            f"{path}: actions have shape {space['shape']}, expected a vector."
+        )
+    where = _locate(columns, _space(metadata.get("observation_space")), path)
+    readers = _hdf5 if metadata["data_format"] == "hdf5" else _arrow
+    episodes = (_episode(reader, where) for reader in readers(path / "data", metadata))
+    return assemble(
+        episodes,
+        source=metadata.get("dataset_id", str(path)),
+        low=space.get("low"),
+        high=space.get("high"),
+        rate=metadata.get("control_rate"),
+        drop_short=drop_short,
+    )
+
+
+def _space(serialized: str | None) -> dict[str, Any]:
+    return json.loads(serialized) if serialized else {}
+
+
+def _locate(
+    columns: tuple[Column, ...], space: dict[str, Any], path: Path
+) -> dict[Column, Place]:
+    """Where in an episode each column is stored."""
+    parts = _boxes(space, ("observations",))
+    pictures = [place for place in parts if len(place.shape) == 3]
+    vectors = [place for place in parts if len(place.shape) == 1]
+    state = [p for p in vectors if p.key[-1] in ("observations", "observation")]
+    found: dict[Column, list[Place]] = {
+        "actions": [Place(("actions",), ())],
+        "observations": state,
+        "goals": [p for p in vectors if p.key == ("observations", "desired_goal")],
+        "images": pictures,
+    }
+    for column in columns:
+        if not found[column]:
+            names = ["/".join(place.key) for place in parts] or ["nothing else"]
+            raise SfpError(
+                f"{path} lacks {column}: besides actions it has {', '.join(names)}."
+            )
+    return {column: found[column][0] for column in columns}
+
+
+def _boxes(space: dict[str, Any], key: tuple[str, ...]) -> list[Place]:
+    """The Box leaves of a serialized space."""
+    if space.get("type") == "Box":
+        return [Place(key, tuple(space["shape"]))]
+    if space.get("type") != "Dict":
+        return []
+    inner = space["subspaces"]
+    return [place for name in inner for place in _boxes(inner[name], (*key, name))]
+
+
+def _episode(reader: Reader, where: dict[Column, Place]) -> dict[Column, np.ndarray]:
+    values: dict[Column, np.ndarray] = {"actions": reader(("actions",))}
+    for column, place in where.items():
+        if column == "actions":
+            continue
+        rows = reader(place.key)[: len(values["actions"])]  # without the final one
+        is_jpeg = rows.dtype == object or rows.dtype.kind == "u" and rows.ndim == 2
+        if column == "images" and is_jpeg and rows[0].size != np.prod(place.shape):
+            rows = np.stack([np.array(Image.open(io.BytesIO(bytes(r)))) for r in rows])
+        values[column] = rows.reshape(len(rows), *place.shape)
+    return values
+
+
+def _hdf5(data: Path, metadata: dict[str, Any]) -> Iterator[Reader]:
+    with h5py.File(data / "main_data.hdf5", "r") as file:
+        for number in range(metadata["total_episodes"]):
+            group = file[f"episode_{number}"]
+
+            def reader(key: tuple[str, ...], group: Any = group) -> np.ndarray:
+                return group["/".join(key)][()]
+
+            yield reader
+
+
+def _arrow(data: Path, metadata: dict[str, Any]) -> Iterator[Reader]:
+    for number in range(metadata["total_episodes"]):
+        files = ds.dataset(
+            data / str(number),
+            format=metadata["data_format"],
+            ignore_prefixes=["_", ".", "metadata.json"],
+        )
+
+        def reader(key: tuple[str, ...], files: ds.Dataset = files) -> np.ndarray:
+            column = {"values": pc.field(*key)}
+            array = files.to_table(columns=column).column("values").combine_chunks()
+            if key == ("actions",):  # padded by one row to match the observations
+                array = array[:-1]
+            if pa.types.is_binary(array.type):
+                bytes_each = [np.frombuffer(b, np.uint8) for b in array.to_pylist()]
+                return np.array([*bytes_each, None], dtype=object)[:-1]
+            if not pa.types.is_fixed_size_list(array.type):
+                return array.to_numpy(zero_copy_only=False)
+            flat = pc.list_flatten(array).to_numpy(zero_copy_only=False)
+            return flat.reshape(len(array), array.type.list_size)
+
+        yield reader

@@ -1,0 +1,247 @@
+"""D_exp: recorded actions with episode boundaries, and whatever else was recorded."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+
+from sfp.errors import SfpError
+from sfp.types import Actions, Bounds, Ends
+
+Column = Literal["actions", "observations", "goals", "images"]
+COLUMNS: tuple[Column, ...] = get_args(Column)
+OPTIONAL: tuple[Column, ...] = COLUMNS[1:]
+SHORTEST = 2
+"""An episode needs a past and a next action."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """Actions of whole episodes, end to end; nothing else is required.
+
+    Attributes:
+        actions: all actions, float32, episode after episode.
+        ends: where each episode ends in `actions` (exclusive).
+        low: the lower action bound per dimension.
+        high: the upper action bound per dimension.
+        observations: the state before each action, if recorded.
+        goals: the goal pursued at each action, if recorded.
+        images: the picture before each action (uint8), if recorded.
+        rate: actions per second, if known.
+        source: where the data came from.
+        bounds_known: False if `low` and `high` are only what was observed.
+    """
+
+    actions: Actions
+    ends: Ends
+    low: Bounds
+    high: Bounds
+    observations: np.ndarray | None = None
+    goals: np.ndarray | None = None
+    images: np.ndarray | None = None
+    rate: float | None = None
+    source: str = "memory"
+    bounds_known: bool = True
+
+    def __post_init__(self):
+        if len(self.ends) == 0 or len(self.actions) == 0:
+            raise SfpError(
+                f"{self.source} is empty: expected at least one episode of "
+                f"{SHORTEST} actions."
+            )
+        if self.ends[-1] != len(self.actions):
+            raise SfpError(
+                f"{self.source}: the last episode ends at {self.ends[-1]} but there "
+                f"are {len(self.actions)} actions: expected every action to belong "
+                "to an episode."
+            )
+        short = np.flatnonzero(self.lengths < SHORTEST)
+        if len(short):
+            count = int(self.lengths[short[0]])
+            raise SfpError(
+                f"{self.source}: episode {short[0]} has {count} action(s) "
+                f"({len(short)} such), expected at least {SHORTEST}: a prior needs a "
+                "past and a next action. Leave them out with --drop-short "
+                "(drop_short=True in Python)."
+            )
+        bad = np.flatnonzero(~np.isfinite(self.actions).all(axis=1))
+        if len(bad):
+            episode = int(np.searchsorted(self.ends, bad[0], side="right"))
+            step = int(bad[0] - self.starts[episode])
+            raise SfpError(
+                f"{self.source}: the action of episode {episode}, step {step} is NaN "
+                f"or infinite ({len(bad)} such steps): expected numbers. Repair the "
+                "recording or leave that episode out."
+            )
+        if not (self.low < self.high).all():
+            axis = int(np.flatnonzero(~(self.low < self.high))[0])
+            raise SfpError(
+                f"{self.source}: the bounds of action dimension {axis} are "
+                f"[{self.low[axis]:g}, {self.high[axis]:g}]: expected low < high."
+            )
+        for column in OPTIONAL:
+            values = getattr(self, column)
+            if values is not None and len(values) != len(self.actions):
+                raise SfpError(
+                    f"{self.source}: {len(values)} {column} for {len(self.actions)} "
+                    "actions: expected one each."
+                )
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where each episode starts in `actions`."""
+        return np.concatenate([[0], self.ends[:-1]])
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Actions per episode."""
+        return np.diff(self.ends, prepend=0)
+
+    @property
+    def dims(self) -> int:
+        """Size of an action."""
+        return self.actions.shape[1]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What this data holds."""
+        present = (c for c in OPTIONAL if getattr(self, c) is not None)
+        return ("actions", *present)
+
+    def __len__(self) -> int:
+        """Number of episodes."""
+        return len(self.ends)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over actions, boundaries and bounds: what a prior was fitted to."""
+        digest = hashlib.sha256()
+        for array in (self.actions, self.ends.astype("<i8"), self.low, self.high):
+            digest.update(repr(array.shape).encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    def select(self, episodes: Sequence[int] | np.ndarray) -> Trajectories:
+        """These episodes only, in this order."""
+        episodes = np.asarray(episodes, int)
+        spans = [np.arange(self.starts[e], self.ends[e]) for e in episodes]
+        rows = np.concatenate(spans) if spans else np.zeros(0, int)
+        kept = {c: getattr(self, c)[rows] for c in self.columns}
+        return replace(self, ends=np.cumsum(self.lengths[episodes]), **kept)
+
+    def keep(self, share: float, rng: np.random.Generator) -> Trajectories:
+        """A random share of the episodes (the paper's data quantity ablation)."""
+        if not 0 < share <= 1:
+            raise SfpError(f"expected a share to keep in (0, 1], received {share:g}.")
+        count = max(1, round(share * len(self)))
+        return self.select(np.sort(rng.permutation(len(self))[:count]))
+
+    def replace_by_uniform(
+        self, share: float, rng: np.random.Generator
+    ) -> Trajectories:
+        """A random share of the episodes with uniform actions (the quality ablation).
+
+        Whole episodes are replaced. The rest of their record (observations, goals,
+        images) did not follow from these actions and stays as it was.
+        """
+        if not 0 <= share <= 1:
+            raise SfpError(
+                f"expected a share to replace in [0, 1], received {share:g}."
+            )
+        actions = self.actions.copy()
+        for e in rng.permutation(len(self))[: round(share * len(self))]:
+            span = slice(self.starts[e], self.ends[e])
+            noise = rng.random((self.lengths[e], self.dims), dtype=np.float32)
+            actions[span] = self.low + (self.high - self.low) * noise
+        return replace(self, actions=actions)
+
+
+def assemble(
+    episodes: Iterable[dict[Column, np.ndarray]],
+    *,
+    source: str,
+    low: np.ndarray | None = None,
+    high: np.ndarray | None = None,
+    rate: float | None = None,
+    drop_short: bool = False,
+) -> Trajectories:
+    """Join recorded episodes, checking what every format can get wrong.
+
+    Args:
+        episodes: one dictionary of equally long columns per episode.
+        source: named in errors and kept in the result.
+        low: lower action bounds; unknown or infinite ones are taken from the data.
+        high: upper action bounds, likewise.
+        rate: actions per second.
+        drop_short: leave out episodes of fewer than two actions.
+    """
+    kept: list[dict[Column, np.ndarray]] = []
+    for number, episode in enumerate(episodes):
+        actions = episode["actions"] = _as_actions(episode["actions"], source, number)
+        if drop_short and len(actions) < SHORTEST:
+            continue
+        if kept and actions.shape[1] != kept[0]["actions"].shape[1]:
+            raise SfpError(
+                f"{source}: actions of episode {number} have {actions.shape[1]} "
+                f"dimensions, those before {kept[0]['actions'].shape[1]}: expected one "
+                "width. Split the recordings by action space."
+            )
+        kept.append(episode)
+    if not kept:
+        raise SfpError(
+            f"{source} is empty: expected at least one episode of {SHORTEST} actions."
+        )
+    columns = {c: np.concatenate([e[c] for e in kept]) for c in kept[0]}
+    low, high, known = _bounds(columns["actions"], low, high)
+    return Trajectories(
+        ends=np.cumsum([len(e["actions"]) for e in kept]),
+        low=low,
+        high=high,
+        rate=rate,
+        source=source,
+        bounds_known=known,
+        **columns,
+    )
+
+
+def _as_actions(values: np.ndarray, source: str, episode: int) -> np.ndarray:
+    values = np.asarray(values)
+    if values.dtype.kind != "f":
+        raise SfpError(
+            f"{source}: actions of episode {episode} are of type {values.dtype}, "
+            "expected floats: sfp is for continuous (Box) actions. If these are "
+            "continuous, store them as float32."
+        )
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or (len(values) and values.shape[1] == 0):
+        raise SfpError(
+            f"{source}: actions of episode {episode} have shape {values.shape}, "
+            "expected (steps, dimensions)."
+        )
+    return values.astype(np.float32, copy=False)
+
+
+def _bounds(
+    actions: np.ndarray, low: np.ndarray | None, high: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Declared bounds, else [-1, 1] if the data fits in, else the range observed."""
+    if low is not None and high is not None:
+        low = np.asarray(low, np.float32).reshape(-1)
+        high = np.asarray(high, np.float32).reshape(-1)
+        if np.isfinite(low).all() and np.isfinite(high).all():
+            return low, high, True
+    ones = np.ones(actions.shape[1], np.float32)
+    with np.errstate(invalid="ignore"):
+        least, most = actions.min(axis=0), actions.max(axis=0)
+    inside = (least >= -1) & (most <= 1)
+    flat = least == most
+    low = np.where(inside, -ones, np.where(flat, least - 1, least))
+    high = np.where(inside, ones, np.where(flat, most + 1, most))
+    bad = ~(np.isfinite(low) & np.isfinite(high))  # NaN actions: reported by the type
+    return np.where(bad, -ones, low), np.where(bad, ones, high), False

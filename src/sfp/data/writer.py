@@ -1,0 +1,79 @@
+"""Writing episodes as a Minari dataset: streamed, checksummed, whole or absent."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Any
+
+import gymnasium as gym
+from minari.data_collector import EpisodeBuffer
+from minari.dataset.minari_dataset import parse_dataset_id
+from minari.dataset.minari_storage import MinariStorage
+from minari.namespace import create_namespace, list_local_namespaces
+
+from sfp.data.sources import minari
+from sfp.errors import SfpError
+from sfp.files import atomic_folder
+
+
+def check_id(dataset_id: str, *, force: bool = False) -> None:
+    """Refuse a name that Minari would not take, or that is taken already."""
+    try:
+        parse_dataset_id(dataset_id)
+    except ValueError:
+        raise SfpError(
+            f"{dataset_id!r} is no Minari dataset id: expected namespace/name-v0, "
+            "e.g. sfp/room/scripted-v0."
+        ) from None
+    if not force and (minari.root() / dataset_id).exists():
+        raise SfpError(
+            f"dataset {dataset_id} exists already in {minari.root()}: add --force "
+            "(force=True in Python) to replace it, or choose another --name."
+        )
+
+
+def write(
+    dataset_id: str,
+    episodes: Iterable[EpisodeBuffer],
+    env: gym.Env,
+    *,
+    description: str,
+    algorithm: str,
+    force: bool = False,
+) -> None:
+    """Write episodes, one after the other as they come, as a local Minari dataset.
+
+    Args:
+        dataset_id: such as `sfp/room/scripted-v0`.
+        episodes: an iterable; only what it holds at a time is in memory.
+        env: gives the spaces and the specification to rebuild it from.
+        description: for `minari show`.
+        algorithm: what acted.
+        force: replace an existing dataset.
+    """
+    check_id(dataset_id, force=force)
+    target = minari.root() / dataset_id
+    metadata: dict[str, Any] = {
+        "dataset_id": dataset_id,
+        "minari_version": version("minari"),
+        "algorithm_name": algorithm,
+        "description": description,
+        "author": {"sfp"},
+        "requirements": [f"sfp=={version('sfp')}"],
+    }
+    with atomic_folder(target, force=force) as draft:
+        storage = MinariStorage.new(
+            draft / "data",
+            env.observation_space,
+            env.action_space,
+            env.spec,
+            data_format="hdf5",
+        )
+        storage.update_metadata(metadata)
+        storage.update_episodes(episodes)
+    namespace = parse_dataset_id(dataset_id)[0]
+    if namespace is not None and namespace not in list_local_namespaces():
+        with contextlib.suppress(ValueError):  # another process was faster
+            create_namespace(namespace)

@@ -1,0 +1,215 @@
+"""Point-maze environments: goal-conditioned, sparse reward, vectors or pixels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from sfp.envs import layout as layouts
+from sfp.envs.layout import Layout
+from sfp.envs.motion import HAIR, Motion
+from sfp.envs.picture import AGENT, GOAL, Canvas
+from sfp.errors import SfpError, unknown
+from sfp.types import Image, Positions
+
+RADIUS = 1.2
+"""The goal counts as reached within this distance, in cells."""
+
+MARGIN = 0.05
+"""An episode begins at least this far from a wall."""
+
+PIXELS = 64
+EPISODE_STEPS = 500
+
+LAYOUTS = {
+    "room": lambda: layouts.room("room", 29),
+    "corridor": lambda: layouts.corridor("corridor"),
+    "maze": lambda: layouts.maze("maze"),
+    "room-large": lambda: layouts.room("room-large", 81),
+}
+_built: dict[str, Layout] = {}
+
+
+def get_layout(layout: str | Layout) -> Layout:
+    """A layout by its name, from an ASCII map, from a file with one, or as it is."""
+    if isinstance(layout, Layout):
+        return layout
+    if layout in LAYOUTS:
+        if layout not in _built:
+            _built[layout] = LAYOUTS[layout]()
+        return _built[layout]
+    if "\n" in layout:
+        return Layout.from_ascii(layout)
+    if Path(layout).is_file():
+        return Layout.from_file(Path(layout))
+    raise unknown(
+        "maze", layout, LAYOUTS, "Or give an ASCII map, or the path of a file with one."
+    )
+
+
+class Maze:
+    """What single and batched mazes share: geometry, scaling, reward, start."""
+
+    def __init__(self, layout: str | Layout):
+        self.layout = get_layout(layout)
+        self.move = Motion(self.layout)
+        self.extent = self.layout.high - self.layout.low
+
+    def scale(self, position: Positions) -> np.ndarray:
+        """Positions in cells to observations in [0, 1], float32."""
+        return ((position - self.layout.low) / self.extent).astype(np.float32)
+
+    def reached(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+        """Whether scaled positions lie within `RADIUS` cells of scaled goals."""
+        gap = np.subtract(achieved, desired, dtype=np.float64) * self.extent
+        return gap[..., 0] * gap[..., 0] + gap[..., 1] * gap[..., 1] <= RADIUS * RADIUS
+
+    def draw_start(self, count: int, rng: np.random.Generator) -> Positions:
+        """Uniform in the start cells, at least `MARGIN` away from any wall."""
+        cell = self.layout.starts[rng.integers(len(self.layout.starts), size=count)]
+        sides = [[(-1, 0), (1, 0)], [(0, -1), (0, 1)]]
+        padded = self.layout.padded
+        index = cell - np.array(self.layout.origin) + 1
+        room = np.empty((count, 2, 2))
+        for axis, pair in enumerate(sides):
+            for side, (dx, dy) in enumerate(pair):
+                is_open = padded[index[:, 0] + dx, index[:, 1] + dy]
+                room[:, axis, side] = np.where(is_open, 0.5 - HAIR, 0.5 - MARGIN)
+        low, high = cell - room[:, :, 0], cell + room[:, :, 1]
+        return low + (high - low) * rng.random((count, 2))
+
+    def draw_goal(self, count: int, rng: np.random.Generator) -> Positions:
+        """Centres of goal cells, each equally likely."""
+        goals = self.layout.goals
+        return goals[rng.integers(len(goals), size=count)].astype(float)
+
+
+class PointMaze(gym.Env):
+    """A velocity-controlled point that must find a goal among walls.
+
+    Observation: a dict of `observation` (the position scaled to [0, 1], or a picture),
+    `achieved_goal` and `desired_goal` (scaled positions). Action: the displacement of
+    one step, in [-1, 1] per axis. Reward: 1 within 1.2 cells of the goal, else 0. An
+    episode never terminates; the registered ids truncate it after 500 steps.
+
+    Args:
+        layout: `room`, `corridor`, `maze`, `room-large`, an ASCII map (`#` wall, `.`
+            free, `S` start, `G` goal), the path of a file with one, or a `Layout`.
+        pixels: observe a 64x64 RGB picture instead of the position.
+        render_mode: `rgb_array` or None.
+        width: of rendered pictures, in pixels.
+        height: of rendered pictures, in pixels.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
+
+    def __init__(
+        self,
+        layout: str | Layout = "maze",
+        *,
+        pixels: bool = False,
+        render_mode: str | None = None,
+        width: int = 480,
+        height: int = 480,
+    ):
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise SfpError(
+                f"expected render_mode 'rgb_array' or None, received {render_mode!r}."
+            )
+        self.render_mode = render_mode
+        self.maze = Maze(layout)
+        self._size = width, height
+        self._canvas: Canvas | None = None
+        self._eye = (
+            Canvas(self.maze.layout, PIXELS, PIXELS, keep_aspect=False)
+            if pixels
+            else None
+        )
+        point = spaces.Box(0.0, 1.0, (2,), np.float32)
+        seen = spaces.Box(0, 255, (PIXELS, PIXELS, 3), np.uint8) if pixels else point
+        self.observation_space = spaces.Dict(
+            {"observation": seen, "achieved_goal": point, "desired_goal": point}
+        )
+        self.action_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+        self.position = np.zeros((1, 2))
+        self.goal = np.zeros((1, 2))
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Begin an episode; the seed decides start, goal and all that follows."""
+        super().reset(seed=seed, options=options)
+        self.position = self.maze.draw_start(1, self.np_random)
+        self.goal = self.maze.draw_goal(1, self.np_random)
+        self._desired = self.maze.scale(self.goal)[0]
+        if self._eye is not None:
+            self._scene = self._eye.blank.copy()
+            self._eye.square(self._scene, self.goal[0], GOAL)
+        observation = self._observe()
+        return observation, {"is_success": self._is_success(observation)}
+
+    def step(
+        self, action: np.ndarray
+    ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+        """Move by the action, clipped to [-1, 1]."""
+        move = np.minimum(np.maximum(np.asarray(action, np.float64), -1.0), 1.0)
+        self.position = self.maze.move(self.position, move[None], self.np_random)
+        observation = self._observe()
+        success = self._is_success(observation)
+        return observation, float(success), False, False, {"is_success": success}
+
+    def compute_reward(
+        self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any
+    ) -> np.ndarray | float:
+        """The step reward for any achieved and desired goals, one or many."""
+        reward = self.maze.reached(achieved_goal, desired_goal).astype(np.float64)
+        return reward if reward.ndim else float(reward)
+
+    def render(self) -> Image | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The maze from above: walls grey, the goal's disc green, the agent red."""
+        if self.render_mode is None:
+            return None
+        if self._canvas is None:
+            self._canvas = Canvas(self.maze.layout, *self._size)
+        picture = self._canvas.blank.copy()
+        self._canvas.disc(picture, self.goal[0], RADIUS, GOAL)
+        self._canvas.disc(picture, self.position[0], 0.4, AGENT)
+        return picture
+
+    def _is_success(self, observation: dict[str, np.ndarray]) -> bool:
+        return bool(
+            self.maze.reached(observation["achieved_goal"], observation["desired_goal"])
+        )
+
+    def _observe(self) -> dict[str, np.ndarray]:
+        achieved = self.maze.scale(self.position)[0]
+        if self._eye is None:
+            seen = achieved.copy()
+        else:
+            seen = self._scene.copy()
+            self._eye.square(seen, self.position[0], AGENT)
+        return {
+            "observation": seen,
+            "achieved_goal": achieved,
+            "desired_goal": self._desired.copy(),
+        }
+
+
+class MazeBatch:
+    """N independent points in one maze, stepped in one NumPy call."""
+
+    def __init__(self, layout: str | Layout, count: int, rng: np.random.Generator):
+        self.maze = Maze(layout)
+        self.rng = rng
+        self.position = self.maze.draw_start(count, rng)
+        self.goal = self.maze.draw_goal(count, rng)
+
+    def step(self, actions: np.ndarray) -> Positions:
+        """Move every point by its action, clipped to [-1, 1]; return the positions."""
+        move = np.minimum(np.maximum(np.asarray(actions, np.float64), -1.0), 1.0)
+        self.position = self.maze.move(self.position, move, self.rng)
+        return self.position

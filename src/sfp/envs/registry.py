@@ -1,0 +1,89 @@
+"""The table of tasks: one name each, for the command line, Python and the docs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+from sfp.envs.maze import EPISODE_STEPS
+from sfp.errors import SfpError, unknown
+
+
+@dataclass(frozen=True)
+class Task:
+    """A registered Gymnasium environment with a short name.
+
+    Attributes:
+        name: what users type.
+        env_id: what `gymnasium.make` takes.
+        suite: the group of tasks that share an action space.
+        summary: one line for `sfp list`.
+        kwargs: further arguments of `gymnasium.make`.
+    """
+
+    name: str
+    env_id: str
+    suite: str
+    summary: str
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+    def make(self, **kwargs: Any) -> gym.Env:
+        """Build the environment; `kwargs` go to its constructor."""
+        return gym.make(self.env_id, **{**self.kwargs, **kwargs})
+
+
+def _maze(name: str, env_id: str, summary: str) -> Task:
+    return Task(name, f"sfp/{env_id}", "point-maze", summary)
+
+
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        _maze("room", "Room-v0", "29x29 empty room, goal in a random corner"),
+        _maze("corridor", "Corridor-v0", "U-shaped corridor of 60 + 3 + 60 cells"),
+        _maze("maze", "Maze-v0", "crossings and dead ends, shortest way 66"),
+        _maze("room-large", "RoomLarge-v0", "81x81 empty room of the coverage table"),
+    )
+}
+CUSTOM_MAZE = "sfp/PointMaze-v0"
+
+
+def register() -> None:
+    """Make every task known to `gymnasium.make`, and mazes with a map of your own."""
+    entry_point = "sfp.envs.maze:PointMaze"
+    for task in TASKS.values():
+        gym.register(
+            task.env_id,
+            entry_point,
+            max_episode_steps=EPISODE_STEPS,
+            kwargs={"layout": task.name},
+        )
+    gym.register(CUSTOM_MAZE, entry_point, max_episode_steps=EPISODE_STEPS)
+
+
+def get_task(name: str) -> Task:
+    """The task of that name, Gymnasium id, or file with an ASCII map."""
+    if name in TASKS:
+        return TASKS[name]
+    for task in TASKS.values():
+        if name == task.env_id:
+            return task
+    path = Path(name)
+    if path.suffix == ".txt":
+        if not path.is_file():
+            raise SfpError(f"there is no map at {path}: expected a text file.")
+        kwargs = {"layout": str(path)}
+        return Task(path.stem, CUSTOM_MAZE, "point-maze", f"map {path}", kwargs)
+    raise unknown(
+        "task", name, TASKS, "`sfp list tasks` shows all; a map is a path to a .txt."
+    )
+
+
+def maze_layout(task: Task) -> str:
+    """The layout of a point-maze task."""
+    if task.suite != "point-maze":
+        raise SfpError(f"task {task.name!r} is not a point-maze.")
+    return task.kwargs.get("layout", task.name)

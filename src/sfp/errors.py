@@ -1,0 +1,29 @@
+"""The one exception that users meet: a line that says what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SfpError(Exception):
+    """A mistake the user can mend: what was expected, what came, what to do.
+
+    The message is a single line. The command line prints it and exits with code 2.
+    """
+
+    def __init__(self, message: str):
+        super().__init__(" ".join(message.split()))
+
+
+def unknown(kind: str, name: str, known: Iterable[str], remedy: str) -> SfpError:
+    """The error for a name that is in no table, with the nearest ones that are."""
+    known = sorted(known)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    elif known:
+        hint = f"known: {', '.join(known[:12])}{' ...' if len(known) > 12 else ''}."
+    else:
+        hint = "there are none yet."
+    return SfpError(f"unknown {kind} {name!r}: {hint} {remedy}")

@@ -1,0 +1,128 @@
+"""Writing that is whole or absent, and checksums that catch a flipped bit."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from sfp.errors import SfpError
+
+CHECKSUMS = "SHA256SUMS"
+
+
+@contextlib.contextmanager
+def atomic_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
+    """Yield a hidden folder that becomes `target` when the block succeeds.
+
+    The content is synced to disk and gets a `SHA256SUMS` (readable by `sha256sum -c`)
+    before it takes the name. If the block fails nothing is left behind, and what stood
+    at `target` stays untouched.
+
+    Args:
+        target: the folder to make.
+        force: replace an existing `target`.
+    """
+    if target.exists() and not force:
+        raise SfpError(f"{target} exists already: add --force to replace it.")
+    with _disk_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=target.parent))
+        try:
+            draft.chmod(0o755)
+            yield draft
+            write_checksums(draft)
+            _swap(draft, target)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def atomic_file(target: Path) -> Iterator[Path]:
+    """Yield a hidden path, same suffix, that becomes `target` on success."""
+    draft = target.with_name(f".draft-{os.getpid()}-{target.name}")
+    with _disk_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield draft
+            _sync(draft)
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def write_checksums(folder: Path) -> None:
+    """Write SHA256SUMS over every file below `folder`, and sync all of it."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    lines = [f"{_digest(path)}  {path.relative_to(folder)}\n" for path in files]
+    (folder / CHECKSUMS).write_text("".join(lines))
+    for path in [*files, folder / CHECKSUMS]:
+        _sync(path)
+
+
+def verify_checksums(folder: Path) -> None:
+    """Raise unless every file named in SHA256SUMS is there, bit for bit.
+
+    A folder without one (written by somebody else) passes.
+    """
+    sums = folder / CHECKSUMS
+    if not sums.exists():
+        return
+    remedy = f"Make it anew, or delete {CHECKSUMS} if you changed it on purpose."
+    try:
+        rows = [line.split("  ", 1) for line in sums.read_text().splitlines()]
+        expected = {name: digest for digest, name in rows}
+    except ValueError:  # not text, or not in two columns
+        raise SfpError(f"{sums} is damaged. {remedy}") from None
+    if not expected:
+        raise SfpError(f"{sums} is empty. {remedy}")
+    for name, digest in expected.items():
+        path = folder / name
+        if not path.is_file():
+            raise SfpError(f"{folder} is damaged: {name} is missing. {remedy}")
+        if _digest(path) != digest:
+            raise SfpError(
+                f"{folder} is damaged: {name} is not what was written. {remedy}"
+            )
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _swap(draft: Path, target: Path) -> None:
+    """Give `draft` the name `target`; put the old one back if that fails."""
+    if not target.exists():
+        draft.rename(target)
+        return
+    old = draft.with_name(draft.name + "-old")
+    target.rename(old)
+    try:
+        draft.rename(target)
+    except OSError:
+        old.rename(target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _disk_errors(target: Path) -> Iterator[None]:
+    """Turn a full, read-only or forbidden disk into one line."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SfpError(
+            f"cannot write {target}: {reason}. Nothing was left behind; "
+            "free some space or choose a folder that you may write to."
+        ) from error
