@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import os
 import shutil
@@ -31,7 +32,9 @@ def atomic_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
         raise SfpError(f"{target} exists already: add --force to replace it.")
     with _disk_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=target.parent))
+        _sweep(target)
+        prefix = f".draft-{target.name}-{os.getpid()}-"
+        draft = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
         try:
             draft.chmod(0o755)
             yield draft
@@ -100,19 +103,36 @@ def _sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
+def _sweep(target: Path) -> None:
+    """Remove drafts of `target` whose writer was killed."""
+    for draft in target.parent.glob(f".draft-{target.name}-*"):
+        pid = draft.name.removeprefix(f".draft-{target.name}-").split("-")[0]
+        try:
+            os.kill(int(pid), 0)
+        except (ProcessLookupError, ValueError):
+            shutil.rmtree(draft, ignore_errors=True)
+        except PermissionError:  # alive, and somebody else's
+            continue
+
+
 def _swap(draft: Path, target: Path) -> None:
-    """Give `draft` the name `target`; put the old one back if that fails."""
+    """Give `draft` the name `target`; an old `target` takes the draft's."""
     if not target.exists():
         draft.rename(target)
-        return
-    old = draft.with_name(draft.name + "-old")
-    target.rename(old)
-    try:
+    elif not _exchange(draft, target):
+        old = draft.with_name(f"{draft.name}-old")
+        target.rename(old)
         draft.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+        old.rename(draft)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two names in one step, so that neither is ever missing (Linux only)."""
+    renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
+    if renameat2 is None:
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return renameat2(here, bytes(one), here, bytes(other), exchange) == 0
 
 
 @contextlib.contextmanager

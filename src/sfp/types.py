@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Float32, Int, UInt8
 Positions: TypeAlias = Float[np.ndarray, "n 2"]
 """Points in the plane, in cells, one row each."""
 
-Cells: TypeAlias = Int[np.ndarray, "n 2"]
+Cells: TypeAlias = Int[np.ndarray, "_ 2"]
 """Integer cell coordinates (x, y)."""
 
 Actions: TypeAlias = Float32[np.ndarray, "steps dims"]

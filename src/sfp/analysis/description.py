@@ -132,8 +132,8 @@ def _warnings(data: Trajectories, rows: list[dict]) -> list[str]:
             )
         elif row["saturated"] > 0.01:
             found.append(
-                f"{name}: {row['saturated']:.1%} of the actions sit on a bound, a point "
-                "mass that drives likelihoods to infinity unless it is dequantised."
+                f"{name}: {row['saturated']:.1%} of the actions sit on a bound, a "
+                "point mass that drives likelihoods to infinity unless dequantised."
             )
         if row["outside"] > 0:
             found.append(

@@ -67,7 +67,7 @@ def spectrum(sequences: Sequences) -> tuple[np.ndarray, np.ndarray]:
     """Power spectral density of action sequences, averaged over them and dimensions.
 
     The one-sided periodogram of each sequence after its mean is removed: its sum times
-    the frequency spacing is the variance. Frequencies are in cycles per step, up to 0.5.
+    the frequency spacing is the variance. Frequencies are cycles per step, up to 0.5.
 
     Returns:
         frequencies and densities.

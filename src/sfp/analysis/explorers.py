@@ -12,7 +12,7 @@ import numpy as np
 from sfp.analysis.exploration import coverage, gyration
 from sfp.data.scripted import Scripted
 from sfp.envs.layout import Layout
-from sfp.envs.maze import EPISODE_STEPS, Maze, MazeBatch, get_layout
+from sfp.envs.maze import EPISODE_STEPS, MazeBatch, get_layout
 from sfp.envs.registry import get_task, maze_layout
 from sfp.errors import SfpError, unknown
 from sfp.types import Paths, Positions, Sequences
@@ -188,5 +188,6 @@ def _explore(
 
 
 def _success(batch: MazeBatch, paths: Paths) -> np.ndarray:
-    maze: Maze = batch.maze
-    return maze.reached(maze.scale(paths), maze.scale(batch.goal)[:, None]).any(axis=1)
+    maze = batch.maze
+    near = maze.reached(maze.scale(paths), maze.scale(batch.goal)[:, None])
+    return np.any(near, axis=1)

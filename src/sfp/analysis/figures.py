@@ -25,7 +25,7 @@ WALL = "#D9D9D9"
 
 
 def save(figure: Figure, path: Path) -> Path:
-    """Write a figure as a whole (PNG or SVG, by its suffix); the same bits each time."""
+    """Write a figure whole (PNG or SVG, by its suffix); the same bits each time."""
     metadata = {"Software": None} if path.suffix == ".png" else {"Date": None}
     with mpl.rc_context({"svg.hashsalt": "sfp"}), atomic_file(path) as draft:
         figure.savefig(draft, dpi=150, metadata=metadata, bbox_inches="tight")
@@ -37,10 +37,10 @@ def trajectory_figure(
 ) -> Figure:
     """The paper's qualitative figure: the first walks of each explorer in the maze."""
     width, height = layout.high - layout.low
-    panel = (4.2, max(1.6, 4.2 * height / width))
     stacked = height < width / 3
     rows, columns = (len(explorations), 1) if stacked else (1, len(explorations))
-    size = (columns * panel[0] * (2 if stacked else 1), rows * (panel[1] + 0.5))
+    side = 8.4 if stacked else 4.2
+    size = columns * side, rows * (max(0.4, side * height / width) + 0.4)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis, exploration in zip(axes, explorations, strict=True):
@@ -74,16 +74,23 @@ def data_figure(data: Trajectories, *, shown: int = 3) -> Figure:
     for i in range(data.dims):
         style = {"color": COLOURS[i % len(COLOURS)], "label": f"dim {i}"}
         bins = np.linspace(data.low[i], data.high[i], 101)
-        values.hist(sample[:, i], bins=list(bins), histtype="step", density=True, **style)
+        values.hist(
+            sample[:, i], bins=list(bins), histtype="step", density=True, **style
+        )
         for e in range(min(shown, len(data))):
             actions = data.actions[data.starts[e] : data.ends[e]][:200, i]
             label = style["label"] if e == 0 else None
             excerpt.plot(
-                actions, STYLES[e % len(STYLES)], color=style["color"], lw=0.8, label=label
+                actions,
+                STYLES[e % len(STYLES)],
+                color=style["color"],
+                lw=0.8,
+                label=label,
             )
     values.set(xlabel="action", ylabel="density", title="values")
-    excerpt.set(xlabel="step", ylabel="action", title=f"first {min(shown, len(data))} "
-                "episodes")
+    excerpt.set(
+        xlabel="step", ylabel="action", title=f"first {min(shown, len(data))} episodes"
+    )
     if data.dims <= 8:
         values.legend(fontsize=8)
         excerpt.legend(fontsize=8)
@@ -116,12 +123,14 @@ def _draw_spectra(axis: Axes, sequences: dict[str, np.ndarray]) -> None:
     for i, (name, values) in enumerate(sequences.items()):
         frequency, density = spectrum(values)
         axis.semilogy(
-            frequency[1:],
-            np.maximum(density[1:], np.finfo(float).tiny),  # a constant has none
+            frequency[1:-1],
+            np.maximum(density[1:-1], np.finfo(float).tiny),  # a constant has none
             STYLES[i % len(STYLES)],
             color=COLOURS[i % len(COLOURS)],
             lw=1.4,
             label=name,
         )
-    axis.set(xlabel="frequency (cycles per step)", ylabel="power", title="PSD of actions")
+    axis.set(
+        xlabel="frequency (cycles per step)", ylabel="power", title="PSD of actions"
+    )
     axis.legend(fontsize=8)

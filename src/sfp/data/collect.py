@@ -105,6 +105,6 @@ def _roll(
                 },
                 actions=actions[i],
                 rewards=rewards[i],
-                terminations=never,
+                terminations=never,  # pyright: ignore[reportArgumentType]
                 truncations=cut,
             )

@@ -1,4 +1,4 @@
-"""The scripted explorer of the paper's appendix: walk to one random goal after another."""
+"""The scripted policy of the paper's appendix: walk from random goal to random goal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sfp.envs.wayfinder import Wayfinder
 from sfp.types import Positions
 
 SPEED = 0.9
-"""Scales unit vector plus noise into the action limits, so that next to nothing clips."""
+"""Scales unit vector plus noise into the limits, so that next to nothing is clipped."""
 
 NOISE = 0.05
 """Standard deviation of the Gaussian noise, per dimension."""
@@ -46,7 +46,7 @@ class Scripted:
         done |= self._age >= PATIENCE
         if done.any():
             self.goal = self.goal.copy()
-            self.goal[done] = self._way.draw_goal(np.count_nonzero(done), rng)
+            self.goal[done] = self._way.draw_goal(int(done.sum()), rng)
             self._age[done] = 0
         self._age += 1
         unit = self._way.direction(position, self.goal)

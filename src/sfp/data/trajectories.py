@@ -6,16 +6,17 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, get_args
 
 import numpy as np
 
 from sfp.errors import SfpError
 from sfp.types import Actions, Bounds, Ends
 
-Column = Literal["actions", "observations", "goals", "images"]
-COLUMNS: tuple[Column, ...] = get_args(Column)
-OPTIONAL: tuple[Column, ...] = COLUMNS[1:]
+Episode = dict[str, np.ndarray]
+"""Equally long columns by name."""
+
+OPTIONAL = ("observations", "goals", "images")
+COLUMNS = ("actions", *OPTIONAL)
 SHORTEST = 2
 """An episode needs a past and a next action."""
 
@@ -108,7 +109,7 @@ class Trajectories:
         return self.actions.shape[1]
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[str, ...]:
         """What this data holds."""
         present = (c for c in OPTIONAL if getattr(self, c) is not None)
         return ("actions", *present)
@@ -129,7 +130,7 @@ class Trajectories:
     def select(self, episodes: Sequence[int] | np.ndarray) -> Trajectories:
         """These episodes only, in this order."""
         episodes = np.asarray(episodes, int)
-        spans = [np.arange(self.starts[e], self.ends[e]) for e in episodes]
+        spans = [np.arange(int(self.starts[e]), int(self.ends[e])) for e in episodes]
         rows = np.concatenate(spans) if spans else np.zeros(0, int)
         kept = {c: getattr(self, c)[rows] for c in self.columns}
         return replace(self, ends=np.cumsum(self.lengths[episodes]), **kept)
@@ -162,7 +163,7 @@ class Trajectories:
 
 
 def assemble(
-    episodes: Iterable[dict[Column, np.ndarray]],
+    episodes: Iterable[Episode],
     *,
     source: str,
     low: np.ndarray | None = None,
@@ -180,7 +181,7 @@ def assemble(
         rate: actions per second.
         drop_short: leave out episodes of fewer than two actions.
     """
-    kept: list[dict[Column, np.ndarray]] = []
+    kept: list[Episode] = []
     for number, episode in enumerate(episodes):
         actions = episode["actions"] = _as_actions(episode["actions"], source, number)
         if drop_short and len(actions) < SHORTEST:

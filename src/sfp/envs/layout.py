@@ -14,6 +14,7 @@ from sfp.errors import SfpError
 from sfp.types import Cells, Grid
 
 Cell = tuple[int, int]
+CellLike = Sequence[int] | np.ndarray
 NEIGHBOURS: tuple[Cell, ...] = ((1, 0), (-1, 0), (0, 1), (0, -1))
 WALL, FREE, START, GOAL = "# ", ".", "S", "G"
 
@@ -49,11 +50,11 @@ class Layout:
         low = np.array(self.origin, float) - 0.5
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", low + self.free.shape)
-        for x, y in () if self.is_open else self.goals:
-            distance = self.distances((int(x), int(y)))
-            if any(distance[self.index((int(a), int(b)))] < 0 for a, b in self.starts):
+        for goal in () if self.is_open else self.goals:
+            distance = self.distances(goal)
+            if any(distance[self.index(start)] < 0 for start in self.starts):
                 raise SfpError(
-                    f"maze {self.name!r}: the goal at {int(x), int(y)} cannot be "
+                    f"maze {self.name!r}: the goal at {tuple(goal.tolist())} cannot be "
                     "reached from every start: open a way of edge-adjacent free cells."
                 )
 
@@ -113,11 +114,11 @@ class Layout:
                 f"cannot read the map {path}: {error}. Expected a text file."
             ) from error
 
-    def index(self, cell: Cell) -> Cell:
+    def index(self, cell: CellLike) -> Cell:
         """Where a cell stands in `free`."""
-        return cell[0] - self.origin[0], cell[1] - self.origin[1]
+        return int(cell[0]) - self.origin[0], int(cell[1]) - self.origin[1]
 
-    def is_free(self, cell: Cell) -> bool:
+    def is_free(self, cell: CellLike) -> bool:
         """Whether a cell, anywhere in the plane, may be entered."""
         i, j = self.index(cell)
         width, height = self.free.shape
@@ -138,13 +139,13 @@ class Layout:
         """Whether the straight line between any two free points is free."""
         return bool(self.free.all())
 
-    def distances(self, goal: Cell) -> np.ndarray:
+    def distances(self, goal: CellLike) -> np.ndarray:
         """Steps from every cell to `goal` by edge-adjacent cells; -1: no way."""
         distance = np.full(self.free.shape, -1)
         if not self.is_free(goal):
             return distance
         distance[self.index(goal)] = 0
-        queue = deque([goal])
+        queue = deque([(int(goal[0]), int(goal[1]))])
         while queue:
             cell = queue.popleft()
             for dx, dy in NEIGHBOURS:
@@ -158,9 +159,9 @@ class Layout:
     def shortest_way(self) -> int:
         """Steps of the shortest way from a start to a goal."""
         return min(
-            int(self.distances((int(gx), int(gy)))[self.index((int(sx), int(sy)))])
-            for gx, gy in self.goals
-            for sx, sy in self.starts
+            int(self.distances(goal)[self.index(start)])
+            for goal in self.goals
+            for start in self.starts
         )
 
     def to_ascii(self) -> str:
@@ -176,7 +177,9 @@ def room(name: str, size: int) -> Layout:
     half = size // 2
     span = range(-half, half + 1)
     corners = [(x, y) for x in (-half, half) for y in (-half, half)]
-    return Layout.from_cells(name, [(x, y) for x in span for y in span], [(0, 0)], corners)
+    return Layout.from_cells(
+        name, [(x, y) for x in span for y in span], [(0, 0)], corners
+    )
 
 
 def paths(

@@ -63,7 +63,9 @@ class Maze:
         """Positions in cells to observations in [0, 1], float32."""
         return ((position - self.layout.low) / self.extent).astype(np.float32)
 
-    def reached(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
+    def reached(
+        self, achieved: np.ndarray, desired: np.ndarray
+    ) -> np.ndarray | np.bool:
         """Whether scaled positions lie within `RADIUS` cells of scaled goals."""
         gap = np.subtract(achieved, desired, dtype=np.float64) * self.extent
         return gap[..., 0] * gap[..., 0] + gap[..., 1] * gap[..., 1] <= RADIUS * RADIUS

@@ -52,8 +52,8 @@ class Wayfinder:
     def _field(self, target: int) -> np.ndarray:
         """From every cell, the step to the next one on a shortest way to `target`."""
         if target not in self._fields:
-            x, y = self._layout.cells[target]
-            distance = np.pad(self._layout.distances((int(x), int(y))), 1)
+            cell = self._layout.cells[target]
+            distance = np.pad(self._layout.distances(cell), 1)
             distance[distance < 0] = distance.size
             distance[~self._layout.padded] = distance.size
             near = [np.roll(distance, (-dx, -dy), (0, 1)) for dx, dy in NEIGHBOURS]

@@ -5,22 +5,35 @@ Each format is a module with `matches(path)` and `read(path, columns, drop_short
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
 
 from sfp.data.sources import hdf5, lerobot, minari, npz
-from sfp.data.trajectories import COLUMNS, Column, Trajectories
+from sfp.data.trajectories import COLUMNS, Trajectories
 from sfp.errors import SfpError, unknown
 
 FORMATS = (minari, lerobot, hdf5, npz)
+BROKEN = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RuntimeError,
+    EOFError,
+    zlib.error,
+    pa.ArrowException,
+)
+"""What the libraries raise on a file that is not what it claims to be."""
 
 
 def load(
     source: str | Path,
     *,
-    columns: Iterable[Column] = ("actions",),
+    columns: Iterable[str] = ("actions",),
     drop_short: bool = False,
 ) -> Trajectories:
     """Read recordings: a Minari dataset id, a LeRobot folder, an HDF5 or npz file.
@@ -32,13 +45,16 @@ def load(
         columns: any of `actions`, `observations`, `goals`, `images`.
         drop_short: leave out episodes of fewer than two actions instead of refusing.
     """
-    wanted = tuple(c for c in COLUMNS if c == "actions" or c in set(columns))
+    columns = {"actions", *columns}
+    for column in columns - set(COLUMNS):
+        raise unknown("column", column, COLUMNS, "Ask for one of these.")
+    wanted = tuple(c for c in COLUMNS if c in columns)
     path = _find(source)
     for module in FORMATS:
         if module.matches(path):
             try:
                 return module.read(path, wanted, drop_short=drop_short)
-            except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+            except BROKEN as error:
                 raise SfpError(
                     f"cannot read {path}: {_first_line(error)}. The file is truncated, "
                     f"damaged or not {module.NAME}; copy or download it again."

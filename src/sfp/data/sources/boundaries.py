@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from sfp.data.trajectories import Column
+from sfp.data.trajectories import Episode
 from sfp.errors import SfpError
 
 
 def split(
-    values: Mapping[Column, np.ndarray],
+    values: Mapping[str, np.ndarray],
     marks: Mapping[str, np.ndarray],
     *,
     source: str,
-) -> Iterator[dict[Column, np.ndarray]]:
+) -> Iterator[Episode]:
     """Cut columns of steps at the episodes' ends.
 
     Args:
@@ -27,7 +27,7 @@ def split(
     for name, column in values.items():
         if len(column) < steps:
             raise SfpError(
-                f"{source}: {len(column)} {name} for {steps} actions: expected one each."
+                f"{source}: {len(column)} {name} for {steps} actions: expected as many."
             )
     ends = _ends(steps, marks, source)
     starts = np.concatenate([[0], ends[:-1]])

@@ -10,11 +10,11 @@ import h5py
 import numpy as np
 
 from sfp.data.sources.boundaries import split
-from sfp.data.trajectories import Column, Trajectories, assemble
+from sfp.data.trajectories import Episode, Trajectories, assemble
 from sfp.errors import SfpError
 
 NAME = "HDF5"
-D4RL: dict[Column, str] = {
+D4RL: dict[str, str] = {
     "actions": "actions",
     "observations": "observations",
     "goals": "infos/goal",
@@ -27,14 +27,14 @@ def matches(path: Path) -> bool:
 
 
 def read(
-    path: Path, columns: tuple[Column, ...], *, drop_short: bool = False
+    path: Path, columns: tuple[str, ...], *, drop_short: bool = False
 ) -> Trajectories:
     """Read the datasets that the columns need, and no others."""
     with h5py.File(path, "r") as file:
         if "actions" in file:
             episodes = _d4rl(file, columns, path)
-        elif isinstance(file.get("data"), h5py.Group):
-            episodes = _robomimic(file["data"], columns, path)
+        elif isinstance(demos := file.get("data"), h5py.Group):
+            episodes = _robomimic(demos, columns, path)
         elif "episode_0" in file:
             raise SfpError(
                 f"{path} is the inside of a Minari dataset: give the folder that "
@@ -58,27 +58,23 @@ def _dataset(group: h5py.Group, key: str, path: Path) -> np.ndarray:
     return node[()]
 
 
-def _d4rl(
-    file: h5py.File, columns: tuple[Column, ...], path: Path
-) -> Iterator[dict[Column, np.ndarray]]:
+def _d4rl(file: h5py.File, columns: tuple[str, ...], path: Path) -> Iterator[Episode]:
     unheld = [c for c in columns if c not in D4RL]
     if unheld:
         raise SfpError(f"{path} lacks {unheld[0]!r}: D4RL files have no such column.")
     values = {c: _dataset(file, D4RL[c], path) for c in columns}
-    marks = {
-        k: _dataset(file, k, path) for k in ("terminals", "timeouts") if k in file
-    }
+    marks = {k: _dataset(file, k, path) for k in ("terminals", "timeouts") if k in file}
     return split(values, marks, source=str(path))
 
 
 def _robomimic(
-    group: h5py.Group, columns: tuple[Column, ...], path: Path
-) -> Iterator[dict[Column, np.ndarray]]:
+    group: h5py.Group, columns: tuple[str, ...], path: Path
+) -> Iterator[Episode]:
     if columns != ("actions",):
         raise SfpError(
             f"{path} is in robomimic's layout, of which sfp reads actions only; asked "
             f"for {', '.join(columns[1:])}."
         )
-    names = [name for name in group if re.fullmatch(r"demo_\d+", name)]
+    names = [str(name) for name in group if re.fullmatch(r"demo_\d+", str(name))]
     for name in sorted(names, key=lambda name: int(name[5:])):
-        yield {"actions": _dataset(group[name], "actions", path)}
+        yield {"actions": _dataset(group, f"{name}/actions", path)}

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sfp.data.trajectories import Column, Trajectories, assemble
+from sfp.data.trajectories import Episode, Trajectories, assemble
 from sfp.errors import SfpError
 
 NAME = "a LeRobot dataset"
-FEATURES: dict[Column, str] = {"actions": "action", "observations": "observation.state"}
+FEATURES: dict[str, str] = {"actions": "action", "observations": "observation.state"}
 
 
 def matches(path: Path) -> bool:
@@ -24,7 +23,7 @@ def matches(path: Path) -> bool:
 
 
 def read(
-    path: Path, columns: tuple[Column, ...], *, drop_short: bool = False
+    path: Path, columns: tuple[str, ...], *, drop_short: bool = False
 ) -> Trajectories:
     """Read `action` (and `observation.state`); videos and images stay untouched."""
     info = json.loads((path / "meta" / "info.json").read_text())
@@ -61,9 +60,7 @@ def read(
     return data
 
 
-def _episodes(
-    path: Path, columns: tuple[Column, ...]
-) -> Iterator[dict[Column, np.ndarray]]:
+def _episodes(path: Path, columns: tuple[str, ...]) -> Iterator[Episode]:
     """Episodes in the order of their files; one may go on in the next file."""
     names = [FEATURES[c] for c in columns]
     number, parts = None, []
@@ -91,19 +88,22 @@ def _episodes(
         yield _join(parts)
 
 
-def _join(parts: list[dict[Column, np.ndarray]]) -> dict[Column, np.ndarray]:
+def _join(parts: list[Episode]) -> Episode:
     return {c: np.concatenate([part[c] for part in parts]) for c in parts[0]}
 
 
 def _matrix(column: pa.ChunkedArray, file: Path) -> np.ndarray:
     """A column of lists (fixed or variable in type, equal in length) as an array."""
     array = column.combine_chunks()
-    if not (pa.types.is_list(array.type) or pa.types.is_fixed_size_list(array.type)):
+    if isinstance(array, pa.FixedSizeListArray):
+        widths = [array.type.list_size]
+    elif isinstance(array, pa.ListArray):
+        widths = array.value_lengths().unique().to_pylist()
+    else:
         return array.to_numpy(zero_copy_only=False)[:, None]
-    widths = pc.unique(pc.list_value_length(array)).to_pylist()
     if len(widths) > 1:
         raise SfpError(
             f"{file}: actions of mixed width {sorted(widths, key=str)}: expected one. "
             "Split the recordings by action space."
         )
-    return pc.list_flatten(array).to_numpy(zero_copy_only=False).reshape(len(array), -1)
+    return array.flatten().to_numpy(zero_copy_only=False).reshape(len(array), -1)

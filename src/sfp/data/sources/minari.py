@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from PIL import Image
 
-from sfp.data.trajectories import Column, Trajectories, assemble
+from sfp.data.trajectories import Episode, Trajectories, assemble
 from sfp.errors import SfpError
 from sfp.files import verify_checksums
 
@@ -58,7 +58,7 @@ def matches(path: Path) -> bool:
 
 
 def read(
-    path: Path, columns: tuple[Column, ...], *, drop_short: bool = False
+    path: Path, columns: tuple[str, ...], *, drop_short: bool = False
 ) -> Trajectories:
     """Read the arrays that the columns need, and no others.
 
@@ -94,14 +94,14 @@ def _space(serialized: str | None) -> dict[str, Any]:
 
 
 def _locate(
-    columns: tuple[Column, ...], space: dict[str, Any], path: Path
-) -> dict[Column, Place]:
+    columns: tuple[str, ...], space: dict[str, Any], path: Path
+) -> dict[str, Place]:
     """Where in an episode each column is stored."""
     parts = _boxes(space, ("observations",))
     pictures = [place for place in parts if len(place.shape) == 3]
     vectors = [place for place in parts if len(place.shape) == 1]
     state = [p for p in vectors if p.key[-1] in ("observations", "observation")]
-    found: dict[Column, list[Place]] = {
+    found: dict[str, list[Place]] = {
         "actions": [Place(("actions",), ())],
         "observations": state,
         "goals": [p for p in vectors if p.key == ("observations", "desired_goal")],
@@ -126,13 +126,13 @@ def _boxes(space: dict[str, Any], key: tuple[str, ...]) -> list[Place]:
     return [place for name in inner for place in _boxes(inner[name], (*key, name))]
 
 
-def _episode(reader: Reader, where: dict[Column, Place]) -> dict[Column, np.ndarray]:
-    values: dict[Column, np.ndarray] = {"actions": reader(("actions",))}
+def _episode(reader: Reader, where: dict[str, Place]) -> Episode:
+    values: Episode = {"actions": reader(("actions",))}
     for column, place in where.items():
         if column == "actions":
             continue
         rows = reader(place.key)[: len(values["actions"])]  # without the final one
-        is_jpeg = rows.dtype == object or rows.dtype.kind == "u" and rows.ndim == 2
+        is_jpeg = rows.dtype == object or (rows.dtype.kind == "u" and rows.ndim == 2)
         if column == "images" and is_jpeg and rows[0].size != np.prod(place.shape):
             rows = np.stack([np.array(Image.open(io.BytesIO(bytes(r)))) for r in rows])
         values[column] = rows.reshape(len(rows), *place.shape)
@@ -166,9 +166,9 @@ def _arrow(data: Path, metadata: dict[str, Any]) -> Iterator[Reader]:
             if pa.types.is_binary(array.type):
                 bytes_each = [np.frombuffer(b, np.uint8) for b in array.to_pylist()]
                 return np.array([*bytes_each, None], dtype=object)[:-1]
-            if not pa.types.is_fixed_size_list(array.type):
+            if not isinstance(array, pa.FixedSizeListArray):
                 return array.to_numpy(zero_copy_only=False)
-            flat = pc.list_flatten(array).to_numpy(zero_copy_only=False)
+            flat = array.flatten().to_numpy(zero_copy_only=False)
             return flat.reshape(len(array), array.type.list_size)
 
         yield reader

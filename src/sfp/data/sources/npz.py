@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from sfp.data.sources.boundaries import split
-from sfp.data.trajectories import Column, Trajectories, assemble
+from sfp.data.trajectories import Trajectories, assemble
 from sfp.errors import SfpError
 
 NAME = "a NumPy archive"
@@ -21,7 +21,7 @@ def matches(path: Path) -> bool:
 
 
 def read(
-    path: Path, columns: tuple[Column, ...], *, drop_short: bool = False
+    path: Path, columns: tuple[str, ...], *, drop_short: bool = False
 ) -> Trajectories:
     """Read `actions` (steps, dims) with boundaries, or (episodes, steps, dims).
 
@@ -41,9 +41,7 @@ def read(
                 f"{', '.join(archive.files) or 'nothing'}."
             )
         values = {c: _array(archive, c, path) for c in columns}
-        marks = {
-            k: _array(archive, k, path) for k in BOUNDARIES if k in archive.files
-        }
+        marks = {k: _array(archive, k, path) for k in BOUNDARIES if k in archive.files}
         extra = {
             k: _array(archive, k, path)
             for k in ("low", "high", "rate")

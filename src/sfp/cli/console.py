@@ -1,0 +1,94 @@
+"""What commands print: tables for people, one JSON document for scripts."""
+
+from __future__ import annotations
+
+import contextlib
+import json as jsonlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+Rows = Sequence[dict[str, Any]]
+
+
+def show(
+    rows: Rows,
+    *,
+    json: bool,
+    title: str = "",
+    head: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    **document: Any,
+) -> None:
+    """Print rows as a table and notes below it, or all of it as one JSON document.
+
+    Args:
+        rows: all with the same keys, which are the column names of both.
+        json: print `{"rows": [...], ...}` instead.
+        title: above the table.
+        head: lines above the table; people only.
+        notes: lines below it; people only.
+        **document: what else the JSON document holds.
+    """
+    if json:
+        print(jsonlib.dumps({**document, "rows": list(rows)}, indent=2))
+        return
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    for line in head:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if rows:
+        table = Table(title=escape(title) or None, title_justify="left", box=box.SIMPLE)
+        for name, value in rows[0].items():
+            number = isinstance(value, int | float)
+            table.add_column(name, justify="right" if number else "left")
+        for row in rows:
+            table.add_row(*(escape(_cell(value)) for value in row.values()))
+        console.print(table)
+    for note in notes:
+        console.print(note, markup=False, highlight=False, soft_wrap=True)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+@contextlib.contextmanager
+def progress(label: str, total: int) -> Iterator[Callable[..., None]]:
+    """A bar on stderr with the time left; yields `advance(to=None)`."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    bar = Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    )
+    with bar:
+        task = bar.add_task(label, total=total)
+
+        def advance(to: int | None = None) -> None:
+            if to is None:
+                bar.advance(task)
+            else:
+                bar.update(task, completed=to)
+
+        yield advance

@@ -1,0 +1,66 @@
+"""`sfp data`: look at recordings before learning from them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from sfp.cli.console import show
+
+
+def data(
+    dataset: tyro.conf.Positional[str],
+    *,
+    columns: tuple[Literal["observations", "goals", "images"], ...] = (),
+    drop_short: bool = False,
+    keep: float = 1.0,
+    uniform: float = 0.0,
+    seed: int = 0,
+    out: Path = Path("figures"),
+    json: bool = False,
+) -> None:
+    """Describe recordings: what they hold and what will hurt a density model.
+
+    Reads Minari datasets, LeRobot v2 and v3 folders, HDF5 (D4RL, robomimic) and npz.
+    Actions and episode boundaries are enough; nothing else is read unless asked for.
+
+    Args:
+        dataset: a Minari id, or the path of a folder or file.
+        columns: what to read besides actions.
+        drop_short: leave out episodes of fewer than two actions.
+        keep: keep only this share of the episodes (the paper: 0.75, 0.5, 0.25).
+        uniform: replace this share of the episodes by uniform actions (the same).
+        seed: of `keep` and `uniform`.
+        out: folder for the picture.
+        json: print one JSON document.
+    """
+    import numpy as np
+
+    from sfp.analysis.description import describe
+    from sfp.analysis.figures import data_figure, save
+    from sfp.data.sources import load
+
+    trajectories = load(dataset, columns=columns, drop_short=drop_short)
+    rng = np.random.default_rng(seed)
+    if keep != 1.0:
+        trajectories = trajectories.keep(keep, rng)
+    if uniform:
+        trajectories = trajectories.replace_by_uniform(uniform, rng)
+    found = describe(trajectories)
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", dataset.strip("/.")).strip("-")
+    picture = save(data_figure(trajectories), out / f"data-{slug}.png")
+    head = [f"{k:12} {'-' if v is None else v}" for k, v in found.summary.items()]
+    warnings = [f"warning: {line}" for line in found.warnings]
+    show(
+        found.rows,
+        json=json,
+        title="actions, per dimension",
+        head=head,
+        notes=[*warnings, f"Picture: {picture}"],
+        summary=found.summary,
+        warnings=found.warnings,
+        figures=[str(picture)],
+    )

@@ -1,0 +1,44 @@
+"""`sfp list`: every name that commands take."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import tyro
+
+from sfp.cli.console import show
+
+KINDS = ("tasks", "explorers", "datasets")
+
+
+def list_known(
+    kind: tyro.conf.Positional[
+        Literal["all", "tasks", "explorers", "datasets"]
+    ] = "all",
+    *,
+    json: bool = False,
+) -> None:
+    """Show the tasks, explorers and local datasets that other commands take by name.
+
+    Args:
+        kind: which table.
+        json: print one JSON document.
+    """
+    from sfp.analysis.explorers import EXPLORERS
+    from sfp.data.sources.minari import local_datasets
+    from sfp.envs.registry import TASKS
+
+    tables = {
+        "tasks": [
+            (task.name, f"{task.summary} ({task.env_id})") for task in TASKS.values()
+        ],
+        "explorers": [(name, entry.summary) for name, entry in EXPLORERS.items()],
+        "datasets": [(name, "local Minari dataset") for name in local_datasets()],
+    }
+    rows = [
+        {"kind": table[:-1], "name": name, "summary": summary}
+        for table in KINDS
+        if kind in ("all", table)
+        for name, summary in tables[table]
+    ]
+    show(rows, json=json, notes=[] if rows else [f"There are no {kind} yet."])
