@@ -1,5 +1,7 @@
 """Shapes and types of every public array are checked while tests run."""
 
+from pathlib import Path
+
 from jaxtyping import install_import_hook
 
 hook = install_import_hook("sfp", "beartype.beartype")
@@ -8,7 +10,10 @@ hook.__enter__()
 import matplotlib as mpl  # noqa: E402
 import pytest  # noqa: E402
 
+from sfp.compute import keep_compiled  # noqa: E402
+
 mpl.use("Agg")
+keep_compiled(Path(__file__).parent.parent / ".venv" / "xla")
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,8 @@
 """State-free priors: explore sparse-reward control from recorded actions alone.
 
 data = sfp.collect("room")                     # or sfp.load("my/recordings")
-walks = sfp.explore("room-large", ["uniform", "scripted"])
+prior = sfp.fit(data, past_actions=1)          # or sfp.load_prior("room")
+walks = sfp.explore("room-large", priors={"prior": prior})
 """
 
 from importlib import import_module
@@ -16,22 +17,31 @@ if TYPE_CHECKING:
     from sfp.data.collect import collect
     from sfp.data.sources import load
     from sfp.data.trajectories import Trajectories
+    from sfp.priors.base import Prior
+    from sfp.priors.fit import fit
+    from sfp.priors.store import load_prior
 
 _HOME = {
+    "Prior": "sfp.priors.base",
     "Trajectories": "sfp.data.trajectories",
     "collect": "sfp.data.collect",
     "describe": "sfp.analysis.description",
     "explore": "sfp.analysis.explorers",
+    "fit": "sfp.priors.fit",
     "load": "sfp.data.sources",
+    "load_prior": "sfp.priors.store",
 }
 __all__ = [
+    "Prior",
     "SfpError",
     "Trajectories",
     "collect",
     "describe",
     "envs",
     "explore",
+    "fit",
     "load",
+    "load_prior",
 ]
 
 

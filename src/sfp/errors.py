@@ -27,3 +27,10 @@ def unknown(kind: str, name: str, known: Iterable[str], remedy: str) -> SfpError
     else:
         hint = "there are none yet."
     return SfpError(f"unknown {kind} {name!r}: {hint} {remedy}")
+
+
+def at_least(least: int, **counts: int) -> None:
+    """Refuse a number that is too small, by its name."""
+    for name, count in counts.items():
+        if count < least:
+            raise SfpError(f"expected {name} of at least {least}, received {count}.")

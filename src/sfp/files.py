@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
+import io
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -28,9 +30,9 @@ def atomic_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
         target: the folder to make.
         force: replace an existing `target`.
     """
-    if target.exists() and not force:
-        raise SfpError(f"{target} exists already: add --force to replace it.")
     with _disk_errors(target):
+        if target.exists() and not force:
+            raise SfpError(f"{target} exists already: add --force to replace it.")
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target)
         prefix = f".draft-{target.name}-{os.getpid()}-"
@@ -39,9 +41,9 @@ def atomic_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
             draft.chmod(0o755)
             yield draft
             write_checksums(draft)
-            _swap(draft, target)
+            _swap(draft, target) if force else draft.rename(target)
         finally:
-            shutil.rmtree(draft, ignore_errors=True)
+            _remove(draft)
 
 
 @contextlib.contextmanager
@@ -56,6 +58,44 @@ def atomic_file(target: Path) -> Iterator[Path]:
             draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
+
+
+class SteadyFile(io.FileIO):
+    """A file that takes every write; the first error is kept and raised by `close`.
+
+    For HDF5, which crashes the whole process when a write fails.
+    """
+
+    error: OSError | None = None
+
+    def write(self, data) -> int:
+        """Write all of it, unless something failed before."""
+        left = memoryview(data)
+        with self._keep_error():
+            while left and self.error is None:
+                left = left[super().write(left) :]
+        return len(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        """Set the length, unless something failed before."""
+        with self._keep_error():
+            if self.error is None:
+                return super().truncate(size)
+        return size or 0
+
+    def close(self) -> None:
+        """Close, and raise what was kept."""
+        super().close()
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+
+    @contextlib.contextmanager
+    def _keep_error(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.error = error
 
 
 def write_checksums(folder: Path) -> None:
@@ -77,12 +117,12 @@ def verify_checksums(folder: Path) -> None:
         return
     remedy = f"Make it anew, or delete {CHECKSUMS} if you changed it on purpose."
     try:
-        rows = [line.split("  ", 1) for line in sums.read_text().splitlines()]
-        expected = {name: digest for digest, name in rows}
+        *rows, rest = sums.read_bytes().decode().split("\n")
+        expected = {name: digest for digest, name in (r.split("  ", 1) for r in rows)}
     except ValueError:  # not text, or not in two columns
         raise SfpError(f"{sums} is damaged. {remedy}") from None
-    if not expected:
-        raise SfpError(f"{sums} is empty. {remedy}")
+    if rest or not expected:
+        raise SfpError(f"{sums} is truncated. {remedy}")
     for name, digest in expected.items():
         path = folder / name
         if not path.is_file():
@@ -105,14 +145,29 @@ def _sync(path: Path) -> None:
 
 def _sweep(target: Path) -> None:
     """Remove drafts of `target` whose writer was killed."""
-    for draft in target.parent.glob(f".draft-{target.name}-*"):
-        pid = draft.name.removeprefix(f".draft-{target.name}-").split("-")[0]
-        try:
-            os.kill(int(pid), 0)
-        except (ProcessLookupError, ValueError):
-            shutil.rmtree(draft, ignore_errors=True)
-        except PermissionError:  # alive, and somebody else's
-            continue
+    ours = re.compile(rf"\.draft-{re.escape(target.name)}-(\d+)-\w+")
+    for draft in target.parent.iterdir():
+        name = ours.fullmatch(draft.name)
+        if name and not _is_alive(int(name[1])):
+            _remove(draft)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
+
+
+def _remove(path: Path) -> None:
+    """Delete a folder, a file or a link, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _swap(draft: Path, target: Path) -> None:
@@ -122,7 +177,11 @@ def _swap(draft: Path, target: Path) -> None:
     elif not _exchange(draft, target):
         old = draft.with_name(f"{draft.name}-old")
         target.rename(old)
-        draft.rename(target)
+        try:
+            draft.rename(target)
+        except OSError:
+            old.rename(target)
+            raise
         old.rename(draft)
 
 
@@ -141,7 +200,7 @@ def _disk_errors(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = os.strerror(error.errno) if error.errno else str(error)
         raise SfpError(
             f"cannot write {target}: {reason}. Nothing was left behind; "
             "free some space or choose a folder that you may write to."

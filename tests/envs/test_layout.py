@@ -64,8 +64,9 @@ def test_ascii_map_may_be_indented_and_has_y_upwards():
     assert layout.free.shape == (3, 3)
     start, goal = layout.starts[0], layout.goals[0]
     assert tuple(goal - start) == (2, 0)
-    assert layout.is_free(start - [0, 1])
-    assert not layout.is_free(start + [0, 1])
+    below = np.array([0, -1])
+    assert layout.is_free(start + below)
+    assert not layout.is_free(start - below)
     assert layout.shortest_way == 2
 
 

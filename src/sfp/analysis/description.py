@@ -50,7 +50,7 @@ def describe(data: Trajectories) -> Description:
 
 
 def _dimension(data: Trajectories, i: int, slow: float) -> dict:
-    values, low, high = data.actions[:, i], data.low[i], data.high[i]
+    values, low, high = data.actions[:, i], float(data.low[i]), float(data.high[i])
     tolerance = 1e-6 * (high - low)
     distinct = np.unique(values[:: max(1, len(values) // SAMPLE)])
     kind = "continuous"
@@ -63,8 +63,8 @@ def _dimension(data: Trajectories, i: int, slow: float) -> dict:
     wide = values.astype(np.float64)
     return {
         "dimension": i,
-        "low": float(low),
-        "high": float(high),
+        "low": low,
+        "high": high,
         "min": float(values.min()),
         "max": float(values.max()),
         "mean": float(wide.mean()),
@@ -104,7 +104,7 @@ def _lag_one(data: Trajectories, i: int) -> float:
 
 def _low_frequency_power(data: Trajectories) -> list[float]:
     """Share of the variance slower than a period of 20 steps, per dimension."""
-    pieces = cut(data.actions, data.ends)[:1000]
+    pieces = cut(data.actions, data.ends)
     shares = []
     for i in range(data.dims):
         frequency, density = spectrum(pieces[:, :, i : i + 1])
@@ -151,7 +151,8 @@ def _warnings(data: Trajectories, rows: list[dict]) -> list[str]:
                 f"{name} uses little of its range (std {row['std']:.3g} of "
                 f"{row['high'] - row['low']:g}): check units and bounds."
             )
-    if all(row["correlation"] < 0.1 for row in rows if row["kind"] == "continuous"):
+    moving = [row for row in rows if row["kind"] == "continuous"]
+    if moving and all(abs(row["correlation"]) < 0.1 for row in moving):
         found.append(
             "successive actions are hardly correlated: a state-free prior has nothing "
             "to learn from them and will explore like noise."

@@ -79,13 +79,15 @@ def spectrum(sequences: Sequences) -> tuple[np.ndarray, np.ndarray]:
     return np.fft.rfftfreq(steps), power.mean(axis=(0, 2))
 
 
-def cut(actions: np.ndarray, ends: np.ndarray, *, longest: int = 500) -> Sequences:
+def cut(
+    actions: np.ndarray, ends: np.ndarray, *, longest: int = 500, most: int = 1000
+) -> Sequences:
     """Equally long pieces of episodes, for `spectrum`: one from the start of each.
 
     Their length is the median episode's, at most `longest`; shorter episodes are left
-    out.
+    out, and all after the first `most`.
     """
     lengths = np.diff(ends, prepend=0)
     steps = int(min(longest, np.median(lengths)))
-    starts = (ends - lengths)[lengths >= steps]
+    starts = (ends - lengths)[lengths >= steps][:most]
     return actions[starts[:, None] + np.arange(steps)].astype(np.float64)

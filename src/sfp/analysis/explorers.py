@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 from typing import Protocol
 
+import jax
 import numpy as np
 
 from sfp.analysis.exploration import coverage, gyration
@@ -14,7 +17,8 @@ from sfp.data.scripted import Scripted
 from sfp.envs.layout import Layout
 from sfp.envs.maze import EPISODE_STEPS, MazeBatch, get_layout
 from sfp.envs.registry import get_task, maze_layout
-from sfp.errors import SfpError, unknown
+from sfp.errors import SfpError, at_least, unknown
+from sfp.priors.base import Prior, check_actions
 from sfp.types import Paths, Positions, Sequences
 
 PER_AXIS = 10
@@ -30,8 +34,8 @@ class Explorer(Protocol):
         ...
 
 
-Begin = Callable[[Layout, Positions, np.random.Generator], Explorer]
-"""Begins new episodes at these positions."""
+Begin = Callable[[MazeBatch, np.random.Generator], Explorer]
+"""Begins new episodes for a batch of points."""
 
 
 class Uniform:
@@ -40,6 +44,32 @@ class Uniform:
     def act(self, position: Positions, rng: np.random.Generator) -> Positions:
         """Uniform in [-1, 1] per dimension."""
         return rng.uniform(-1.0, 1.0, size=position.shape)
+
+
+class PriorExplorer:
+    """A learned prior that continues its own actions.
+
+    A prior that sees the state is given the scaled position and, if it was learned with
+    goals, the task's goal.
+    """
+
+    def __init__(self, prior: Prior, batch: MazeBatch, rng: np.random.Generator):
+        self._prior = prior
+        seeds = np.asarray(prior.seeds)
+        self._past = seeds[rng.integers(len(seeds), size=len(batch.position))]
+        self._scale = batch.maze.scale
+        self._goal = batch.maze.scale(batch.goal)
+        self._sample = jax.jit(jax.vmap(prior.sample))
+
+    def act(self, position: Positions, rng: np.random.Generator) -> Positions:
+        """A sample for every point, given its own last actions."""
+        state = np.concatenate([self._scale(position), self._goal], axis=1)
+        state = state[:, : len(self._prior.frame.state_mean)]
+        context = np.concatenate([self._past.reshape(len(position), -1), state], axis=1)
+        keys = jax.random.split(jax.random.key(rng.integers(2**32)), len(position))
+        action = np.asarray(self._sample(keys, context))
+        self._past = np.concatenate([self._past, action[:, None]], axis=1)[:, 1:]
+        return action.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -52,10 +82,13 @@ class Entry:
 
 EXPLORERS: dict[str, Entry] = {
     "uniform": Entry(
-        lambda layout, position, rng: Uniform(),
+        lambda batch, rng: Uniform(),
         "independent uniform actions (SAC's initial exploration)",
     ),
-    "scripted": Entry(Scripted, "walks to random goals: how D_exp is recorded"),
+    "scripted": Entry(
+        lambda batch, rng: Scripted(batch.maze.layout, batch.position, rng),
+        "walks to random goals: how D_exp is recorded",
+    ),
 }
 
 
@@ -95,6 +128,7 @@ def explore(
     task: str,
     explorers: Sequence[str] = ("uniform", "scripted"),
     *,
+    priors: Mapping[str, Prior] = MappingProxyType({}),
     trajectories: int = TRAJECTORIES,
     steps: int = EPISODE_STEPS,
     repetitions: int = REPETITIONS,
@@ -108,29 +142,33 @@ def explore(
     Args:
         task: a point-maze; `room-large` is the one of the paper's table.
         explorers: names from `EXPLORERS`.
+        priors: learned priors by the name to show them under.
         trajectories: per repetition.
         steps: per trajectory.
         repetitions: of the whole measurement, for its spread.
         seed: decides everything.
         progress: called once per step of each explorer.
     """
-    for what, value in (
-        ("trajectories", trajectories),
-        ("steps", steps),
-        ("repetitions", repetitions),
-    ):
-        if value < 1:
-            raise SfpError(f"expected at least 1 of {what}, received {value}.")
-    if seed < 0:
-        raise SfpError(f"expected a seed of 0 or more, received {seed}.")
+    at_least(1, trajectories=trajectories, steps=steps, repetitions=repetitions)
+    at_least(0, seed=seed)
     for name in explorers:
         if name not in EXPLORERS:
             raise unknown("explorer", name, EXPLORERS, "See `sfp list explorers`.")
     layout = get_layout(maze_layout(get_task(task)))
     size = repetitions, trajectories, steps
+    chosen = {name: EXPLORERS[name].begin for name in explorers}
+    for name, prior in priors.items():
+        check_actions(prior, -np.ones(2), np.ones(2), name)
+        seen = len(prior.frame.state_mean)
+        if seen not in (0, 2, 4):
+            raise SfpError(
+                f"prior {name} sees a state of {seen} numbers, a point-maze has 2, or "
+                "4 with the goal. A state-free prior would work."
+            )
+        chosen[name] = partial(PriorExplorer, prior)
     return [
-        _explore(name, EXPLORERS[name].begin, layout, size, seed, progress)
-        for name in explorers
+        _explore(name, begin, layout, size, seed, progress)
+        for name, begin in chosen.items()
     ]
 
 
@@ -158,7 +196,7 @@ def _explore(
     repetitions, trajectories, steps = size
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     batch = MazeBatch(layout, repetitions * trajectories, rng)
-    explorer = begin(layout, batch.position, rng)
+    explorer = begin(batch, rng)
     paths = np.empty((len(batch.position), steps + 1, 2))
     actions = np.empty((len(batch.position), steps, 2))
     paths[:, 0] = batch.position
@@ -189,5 +227,6 @@ def _explore(
 
 def _success(batch: MazeBatch, paths: Paths) -> np.ndarray:
     maze = batch.maze
-    near = maze.reached(maze.scale(paths), maze.scale(batch.goal)[:, None])
+    seen = maze.scale(paths.reshape(-1, 2)).reshape(paths.shape)
+    near = maze.reached(seen, maze.scale(batch.goal)[:, None])
     return np.any(near, axis=1)

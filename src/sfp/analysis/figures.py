@@ -73,10 +73,10 @@ def data_figure(data: Trajectories, *, shown: int = 3) -> Figure:
     sample = data.actions[:: max(1, len(data.actions) // 200_000)]
     for i in range(data.dims):
         style = {"color": COLOURS[i % len(COLOURS)], "label": f"dim {i}"}
-        bins = np.linspace(data.low[i], data.high[i], 101)
-        values.hist(
-            sample[:, i], bins=list(bins), histtype="step", density=True, **style
-        )
+        taken = sample[:, i].astype(float)
+        low, high = float(data.low[i]), float(data.high[i])
+        span = min(low, taken.min()), max(high, taken.max())
+        values.hist(taken, bins=100, range=span, histtype="step", density=True, **style)
         for e in range(min(shown, len(data))):
             actions = data.actions[data.starts[e] : data.ends[e]][:200, i]
             label = style["label"] if e == 0 else None

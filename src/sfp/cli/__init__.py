@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NoReturn
 
 import tyro
 
@@ -11,12 +12,16 @@ from sfp.cli.collect import collect
 from sfp.cli.data import data
 from sfp.cli.doctor import doctor
 from sfp.cli.explore import explore
+from sfp.cli.fit import fit
 from sfp.cli.list import list_known
+from sfp.cli.prior import prior
 from sfp.errors import SfpError
 
 COMMANDS = {
     "collect": collect,
     "data": data,
+    "fit": fit,
+    "prior": prior,
     "explore": explore,
     "list": list_known,
     "doctor": doctor,
@@ -25,9 +30,10 @@ ABOUT = """\
 State-free priors: explore sparse-reward control from recorded actions alone.
 
 A first walk:
-  sfp collect room                     record reaching trajectories
-  sfp data sfp/room/scripted-v0        see what they hold
-  sfp explore room-large               how far random and scripted actions get
+  sfp collect room                                  record reaching trajectories
+  sfp data sfp/room/scripted-v0                     see what they hold
+  sfp fit sfp/room/scripted-v0 --out priors/room    learn a prior from them
+  sfp explore room-large --prior priors/room        how far it gets by itself
 
 `sfp COMMAND --help` explains a command; add --json for scripts."""
 
@@ -35,23 +41,32 @@ A first walk:
 def main(args: list[str] | None = None) -> None:
     """Run a command; a user's mistake prints one line and exits with code 2."""
     args = sys.argv[1:] if args is None else args
+    if sys.stdout is None:  # closed by the caller: `sfp ... >&-`
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     try:
-        tyro.extras.subcommand_cli_from_dict(
-            COMMANDS,
-            prog="sfp",
-            description=ABOUT,
-            args=args or ["--help"],
-            config=(tyro.conf.FlagCreatePairsOff,),
-        )
-        sys.stdout.flush()
+        try:
+            tyro.extras.subcommand_cli_from_dict(
+                COMMANDS,
+                prog="sfp",
+                description=ABOUT,
+                args=args or ["--help"],
+                config=(tyro.conf.FlagCreatePairsOff,),
+            )
+        finally:
+            sys.stdout.flush()
     except SfpError as error:
-        print(f"sfp: {error}", file=sys.stderr)
-        sys.exit(2)
-    except BrokenPipeError:  # the reader of `sfp ... | head` has seen enough
+        _stop(2, str(error))
+    except MemoryError as error:
+        _stop(2, f"out of memory: {str(error) or 'ask for less at a time'}.")
+    except OSError as error:  # nearly always of stdout: a closed pipe, a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        if isinstance(error, BrokenPipeError):  # `sfp ... | head` has seen enough
+            sys.exit(0)
+        _stop(2, f"{error}.")
     except KeyboardInterrupt:
-        print(
-            "sfp: interrupted; nothing half-written was left behind.", file=sys.stderr
-        )
-        sys.exit(130)
+        _stop(130, "interrupted; nothing half-written was left behind.")
+
+
+def _stop(code: int, reason: str) -> NoReturn:
+    print(f"sfp: {reason}", file=sys.stderr)
+    sys.exit(code)

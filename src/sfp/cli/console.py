@@ -46,7 +46,7 @@ def show(
     if json:
         print(jsonlib.dumps({**document, "rows": list(rows)}, indent=2))
         return
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    console = _Console(width=None if sys.stdout.isatty() else 160)
     for line in head:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if rows:
@@ -61,6 +61,12 @@ def show(
         console.print(note, markup=False, highlight=False, soft_wrap=True)
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to `main`."""
+        raise BrokenPipeError
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
@@ -69,7 +75,7 @@ def _cell(value: Any) -> str:
 
 @contextlib.contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[..., None]]:
-    """A bar on stderr with the time left; yields `advance(to=None)`."""
+    """A bar on stderr with the time left; yields `advance(to, label=...)`."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -85,10 +91,24 @@ def progress(label: str, total: int) -> Iterator[Callable[..., None]]:
     with bar:
         task = bar.add_task(label, total=total)
 
-        def advance(to: int | None = None) -> None:
+        def advance(to: int | None = None, *, label: str = label) -> None:
             if to is None:
                 bar.advance(task)
             else:
-                bar.update(task, completed=to)
+                bar.update(task, completed=to, description=label)
+
+        yield advance
+
+
+@contextlib.contextmanager
+def fitting_progress(
+    label: str, total: int
+) -> Iterator[Callable[[int, dict[str, int | float] | None], None]]:
+    """A bar that also shows the held-out likelihood; yields `advance(done, row)`."""
+    with progress(label, total) as bar:
+
+        def advance(done: int, row: dict[str, int | float] | None) -> None:
+            shown = f"{label}, held out {row['held_out']:.4f} nats" if row else label
+            bar(done, label=shown)
 
         yield advance

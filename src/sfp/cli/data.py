@@ -42,7 +42,9 @@ def data(
     from sfp.analysis.description import describe
     from sfp.analysis.figures import data_figure, save
     from sfp.data.sources import load
+    from sfp.errors import at_least
 
+    at_least(0, seed=seed)
     trajectories = load(dataset, columns=columns, drop_short=drop_short)
     rng = np.random.default_rng(seed)
     if keep != 1.0:
@@ -50,7 +52,7 @@ def data(
     if uniform:
         trajectories = trajectories.replace_by_uniform(uniform, rng)
     found = describe(trajectories)
-    slug = re.sub(r"[^A-Za-z0-9.]+", "-", dataset.strip("/.")).strip("-")
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", dataset).strip("-.")[-100:]
     picture = save(data_figure(trajectories), out / f"data-{slug}.png")
     head = [f"{k:12} {'-' if v is None else v}" for k, v in found.summary.items()]
     warnings = [f"warning: {line}" for line in found.warnings]

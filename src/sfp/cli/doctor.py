@@ -76,7 +76,7 @@ def _jax() -> dict[str, str]:
         devices = ", ".join(sorted({str(d.device_kind) for d in jax.devices()}))
         return _row("jax device", "ok", f"{jax.default_backend()} ({devices})")
     except (ImportError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
+        reason = (str(error).splitlines() or ["unknown"])[0]
         return _row("jax device", "missing", reason, "pip install -U jax")
 
 
@@ -90,12 +90,15 @@ def _rendering() -> dict[str, str]:
 
 
 def _storage() -> dict[str, str]:
-    from sfp.data.sources.minari import root
-
+    try:
+        from sfp.data.sources.minari import root
+    except ImportError as error:
+        remedy = "install what is missing above"
+        return _row("datasets", "missing", f"no {error.name}", remedy)
     folder = root()
     while not folder.exists():
         folder = folder.parent
-    if not os.access(folder, os.W_OK):
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
         remedy = "set MINARI_DATASETS_PATH to a folder that you may write to"
         return _row("datasets", "missing", f"{root()} is not writable", remedy)
     free = shutil.disk_usage(folder).free / 2**30

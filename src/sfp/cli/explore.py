@@ -14,6 +14,7 @@ def explore(
     task: tyro.conf.Positional[str],
     *,
     explorer: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
+    prior: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     trajectories: int = 20,
     steps: int = 500,
     repetitions: int = 10,
@@ -26,10 +27,14 @@ def explore(
     Prints mean and standard deviation over repetitions, and saves the picture of the
     trajectories, the power spectra of the actions, and the table as CSV:
         sfp explore room-large --explorer uniform --explorer scripted
+    Learned priors join with --prior:
+        sfp explore room-large --prior room
 
     Args:
         task: a point-maze (`sfp list tasks`) or a .txt file with an ASCII map.
-        explorer: whom to compare, again and again (`sfp list explorers`); default all.
+        explorer: whom to compare; repeat it for more (`sfp list explorers`); default
+            all.
+        prior: a learned prior to compare, by its folder or shipped name; repeat it.
         trajectories: per repetition.
         steps: per trajectory.
         repetitions: of the measurement, for its spread.
@@ -43,13 +48,17 @@ def explore(
     from sfp.analysis.tables import save_csv
     from sfp.envs.maze import get_layout
     from sfp.envs.registry import get_task, maze_layout
+    from sfp.priors.store import load_prior
 
     chosen = get_task(task)
     names = explorer or tuple(EXPLORERS)
-    with progress(f"exploring {chosen.name}", max(1, steps) * len(names)) as advance:
+    priors = {f"prior {name}": load_prior(name) for name in prior}
+    total = max(1, steps) * (len(names) + len(priors))
+    with progress(f"exploring {chosen.name}", total) as advance:
         walks = walk(
             task,
             names,
+            priors=priors,
             trajectories=trajectories,
             steps=steps,
             repetitions=repetitions,

@@ -8,17 +8,17 @@ import tyro
 
 from sfp.cli.console import show
 
-KINDS = ("tasks", "explorers", "datasets")
+KINDS = ("tasks", "explorers", "models", "priors", "datasets")
 
 
 def list_known(
     kind: tyro.conf.Positional[
-        Literal["all", "tasks", "explorers", "datasets"]
+        Literal["all", "tasks", "explorers", "models", "priors", "datasets"]
     ] = "all",
     *,
     json: bool = False,
 ) -> None:
-    """Show the tasks, explorers and local datasets that other commands take by name.
+    """Show the names that other commands take: tasks, explorers, models and so on.
 
     Args:
         kind: which table.
@@ -27,12 +27,16 @@ def list_known(
     from sfp.analysis.explorers import EXPLORERS
     from sfp.data.sources.minari import local_datasets
     from sfp.envs.registry import TASKS
+    from sfp.priors.models import MODELS
+    from sfp.priors.store import shipped
 
     tables = {
         "tasks": [
             (task.name, f"{task.summary} ({task.env_id})") for task in TASKS.values()
         ],
         "explorers": [(name, entry.summary) for name, entry in EXPLORERS.items()],
+        "models": [(name, entry.summary) for name, entry in MODELS.items()],
+        "priors": [(name, "ships with sfp") for name in shipped()],
         "datasets": [(name, "local Minari dataset") for name in local_datasets()],
     }
     rows = [

@@ -10,10 +10,11 @@ from minari.data_collector import EpisodeBuffer
 from sfp.data import writer
 from sfp.data.scripted import Scripted
 from sfp.data.sources import load
-from sfp.data.trajectories import Trajectories
+from sfp.data.sources.minari import root
+from sfp.data.trajectories import SHORTEST, Trajectories
 from sfp.envs.maze import EPISODE_STEPS, MazeBatch
 from sfp.envs.registry import get_task, maze_layout
-from sfp.errors import SfpError
+from sfp.errors import at_least
 
 EPISODES = 4000
 CHUNK = 500
@@ -44,12 +45,9 @@ def collect(
         force: replace an existing dataset.
         progress: called with the number of episodes done so far.
     """
-    for what, value in (("episodes", episodes), ("steps", steps)):
-        least = 2 if what == "steps" else 1
-        if value < least:
-            raise SfpError(f"expected at least {least} {what}, received {value}.")
-    if seed < 0:
-        raise SfpError(f"expected a seed of 0 or more, received {seed}.")
+    at_least(1, episodes=episodes)
+    at_least(SHORTEST, steps=steps)
+    at_least(0, seed=seed)
     chosen = get_task(task)
     layout = maze_layout(chosen)
     dataset_id = name or f"sfp/{chosen.name}/scripted-v0"
@@ -71,7 +69,7 @@ def collect(
         algorithm="sfp.data.scripted.Scripted",
         force=force,
     )
-    return load(dataset_id)
+    return load(root() / dataset_id)
 
 
 def _roll(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sfp.errors import SfpError
 from sfp.types import Actions, Bounds, Ends
@@ -156,9 +157,8 @@ class Trajectories:
             )
         actions = self.actions.copy()
         for e in rng.permutation(len(self))[: round(share * len(self))]:
-            span = slice(self.starts[e], self.ends[e])
-            noise = rng.random((self.lengths[e], self.dims), dtype=np.float32)
-            actions[span] = self.low + (self.high - self.low) * noise
+            span = actions[self.starts[e] : self.ends[e]]
+            span[:] = rng.uniform(self.low, self.high, size=span.shape)
         return replace(self, actions=actions)
 
 
@@ -166,8 +166,8 @@ def assemble(
     episodes: Iterable[Episode],
     *,
     source: str,
-    low: np.ndarray | None = None,
-    high: np.ndarray | None = None,
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
     rate: float | None = None,
     drop_short: bool = False,
 ) -> Trajectories:
@@ -183,7 +183,7 @@ def assemble(
     """
     kept: list[Episode] = []
     for number, episode in enumerate(episodes):
-        actions = episode["actions"] = _as_actions(episode["actions"], source, number)
+        actions = _as_actions(episode["actions"], source, number)
         if drop_short and len(actions) < SHORTEST:
             continue
         if kept and actions.shape[1] != kept[0]["actions"].shape[1]:
@@ -192,13 +192,13 @@ def assemble(
                 f"dimensions, those before {kept[0]['actions'].shape[1]}: expected one "
                 "width. Split the recordings by action space."
             )
-        kept.append(episode)
+        kept.append({**episode, "actions": actions})
     if not kept:
         raise SfpError(
             f"{source} is empty: expected at least one episode of {SHORTEST} actions."
         )
     columns = {c: np.concatenate([e[c] for e in kept]) for c in kept[0]}
-    low, high, known = _bounds(columns["actions"], low, high)
+    low, high, known = _bounds(columns["actions"], low, high, source)
     return Trajectories(
         ends=np.cumsum([len(e["actions"]) for e in kept]),
         low=low,
@@ -225,24 +225,37 @@ def _as_actions(values: np.ndarray, source: str, episode: int) -> np.ndarray:
             f"{source}: actions of episode {episode} have shape {values.shape}, "
             "expected (steps, dimensions)."
         )
-    return values.astype(np.float32, copy=False)
+    return _as_float32(values)
+
+
+def _as_float32(values: ArrayLike) -> np.ndarray:
+    """What float32 cannot hold becomes infinite."""
+    with np.errstate(over="ignore"):
+        return np.asarray(values).astype(np.float32, copy=False)
 
 
 def _bounds(
-    actions: np.ndarray, low: np.ndarray | None, high: np.ndarray | None
+    actions: np.ndarray, low: ArrayLike | None, high: ArrayLike | None, source: str
 ) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Declared bounds, else [-1, 1] if the data fits in, else the range observed."""
-    if low is not None and high is not None:
-        low = np.asarray(low, np.float32).reshape(-1)
-        high = np.asarray(high, np.float32).reshape(-1)
-        if np.isfinite(low).all() and np.isfinite(high).all():
-            return low, high, True
-    ones = np.ones(actions.shape[1], np.float32)
-    with np.errstate(invalid="ignore"):
-        least, most = actions.min(axis=0), actions.max(axis=0)
+    """Per dimension: the bounds declared, else [-1, 1] if that holds, else the range.
+
+    The range is the one observed, widened a little if the dimension is constant.
+    """
+    finite = np.isfinite(actions)  # others are reported by the type
+    least = np.min(actions, axis=0, where=finite, initial=np.inf)
+    most = np.max(actions, axis=0, where=finite, initial=-np.inf)
     inside = (least >= -1) & (most <= 1)
-    flat = least == most
-    low = np.where(inside, -ones, np.where(flat, least - 1, least))
-    high = np.where(inside, ones, np.where(flat, most + 1, most))
-    bad = ~(np.isfinite(low) & np.isfinite(high))  # NaN actions: reported by the type
-    return np.where(bad, -ones, low), np.where(bad, ones, high), False
+    widened = np.where(least == most, np.maximum(1, 1e-3 * np.abs(least)), 0)
+    seen_low = np.where(inside, -1, least - widened)
+    seen_high = np.where(inside, 1, most + widened)
+    if low is None or high is None:
+        return seen_low, seen_high, False
+    low, high = (_as_float32(bound).reshape(-1) for bound in (low, high))
+    if not len(low) == len(high) == actions.shape[1]:
+        raise SfpError(
+            f"{source}: {len(low)} lower and {len(high)} upper bounds for actions of "
+            f"{actions.shape[1]} dimensions: expected one each."
+        )
+    known = np.isfinite(low) & np.isfinite(high)
+    low, high = np.where(known, low, seen_low), np.where(known, high, seen_high)
+    return low, high, bool(known.all())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -11,23 +11,28 @@ import gymnasium as gym
 from minari.data_collector import EpisodeBuffer
 from minari.dataset.minari_dataset import parse_dataset_id
 from minari.dataset.minari_storage import MinariStorage
-from minari.namespace import create_namespace, list_local_namespaces
+from minari.namespace import create_namespace
 
 from sfp.data.sources import minari
 from sfp.errors import SfpError
-from sfp.files import atomic_folder
+from sfp.files import SteadyFile, atomic_folder
 
 
 def check_id(dataset_id: str, *, force: bool = False) -> None:
     """Refuse a name that Minari would not take, or that is taken already."""
     try:
         parse_dataset_id(dataset_id)
-    except ValueError:
+    except (ValueError, TypeError):  # a TypeError if the version is missing
         raise SfpError(
             f"{dataset_id!r} is no Minari dataset id: expected namespace/name-v0, "
-            "e.g. sfp/room/scripted-v0."
+            "e.g. --name sfp/room/scripted-v0."
         ) from None
-    if not force and (minari.root() / dataset_id).exists():
+    target = minari.root() / dataset_id
+    if not target.exists():
+        return
+    if not minari.matches(target):
+        raise SfpError(f"{target} is there and no dataset: choose another --name.")
+    if not force:
         raise SfpError(
             f"dataset {dataset_id} exists already in {minari.root()}: add --force "
             "(force=True in Python) to replace it, or choose another --name."
@@ -72,8 +77,21 @@ def write(
             data_format="hdf5",
         )
         storage.update_metadata(metadata)
-        storage.update_episodes(episodes)
+        with SteadyFile(draft / "data" / "main_data.hdf5", "r+") as file:
+            storage._file_path = file  # pyright: ignore[reportAttributeAccessIssue]
+            storage.update_episodes(_watched(episodes, file))
     namespace = parse_dataset_id(dataset_id)[0]
-    if namespace is not None and namespace not in list_local_namespaces():
-        with contextlib.suppress(ValueError):  # another process was faster
+    if namespace is not None:
+        # It is only a label: no harm if it is there already or does not fit on disk.
+        with contextlib.suppress(ValueError, OSError):
             create_namespace(namespace)
+
+
+def _watched(
+    episodes: Iterable[EpisodeBuffer], file: SteadyFile
+) -> Iterator[EpisodeBuffer]:
+    """Episodes for as long as they can be written."""
+    for episode in episodes:
+        yield episode
+        if file.error is not None:
+            return

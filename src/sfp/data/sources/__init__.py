@@ -5,29 +5,15 @@ Each format is a module with `matches(path)` and `read(path, columns, drop_short
 
 from __future__ import annotations
 
-import zlib
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
-
-import pyarrow as pa
 
 from sfp.data.sources import hdf5, lerobot, minari, npz
 from sfp.data.trajectories import COLUMNS, Trajectories
 from sfp.errors import SfpError, unknown
 
 FORMATS = (minari, lerobot, hdf5, npz)
-BROKEN = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    RuntimeError,
-    EOFError,
-    zlib.error,
-    pa.ArrowException,
-)
-"""What the libraries raise on a file that is not what it claims to be."""
 
 
 def load(
@@ -54,9 +40,11 @@ def load(
         if module.matches(path):
             try:
                 return module.read(path, wanted, drop_short=drop_short)
-            except BROKEN as error:
+            except SfpError:
+                raise
+            except Exception as error:  # libraries raise all sorts on a damaged file
                 raise SfpError(
-                    f"cannot read {path}: {_first_line(error)}. The file is truncated, "
+                    f"cannot read {path}: {_reason(error)}. The file is truncated, "
                     f"damaged or not {module.NAME}; copy or download it again."
                 ) from error
     raise SfpError(
@@ -67,20 +55,22 @@ def load(
 
 def _find(source: str | Path) -> Path:
     """The path of a file, a folder or a local Minari dataset of that id."""
-    path = Path(source)
-    if path.exists():
-        return path
-    dataset = minari.dataset_path(str(source))
-    if dataset is not None:
-        return dataset
+    path, dataset = Path(source), minari.root() / source
+    with contextlib.suppress(OSError):  # a name too long, a folder that may not be read
+        if path.exists():
+            return path
+        if minari.matches(dataset):
+            return dataset
     remedy = (
         "Make one with `sfp collect`, fetch one with `minari download`, or give a path."
     )
     raise unknown("dataset", str(source), minari.local_datasets(), remedy)
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+def _reason(error: Exception) -> str:
+    """The beginning of what a library says, which may be pages."""
+    line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    return line if len(line) < 300 else f"{line[:300]} ..."
 
 
 __all__ = ["FORMATS", "load"]

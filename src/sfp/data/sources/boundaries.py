@@ -25,12 +25,12 @@ def split(
     """
     steps = len(values["actions"])
     for name, column in values.items():
-        if len(column) < steps:
+        if len(column) != steps:
             raise SfpError(
                 f"{source}: {len(column)} {name} for {steps} actions: expected as many."
             )
     ends = _ends(steps, marks, source)
-    starts = np.concatenate([[0], ends[:-1]])
+    starts = np.append(0, ends)[:-1]
     for start, end in zip(starts, ends, strict=True):
         yield {name: column[start:end] for name, column in values.items()}
 

@@ -45,19 +45,27 @@ def read(
             f"{path}: actions are {feature['dtype']} of shape {feature['shape']}, "
             "expected a vector of floats: sfp is for continuous (Box) actions."
         )
-    data = assemble(
-        _episodes(path, columns),
+    return assemble(
+        _complete(_episodes(path, columns), info.get("total_frames"), path),
         source=str(path),
         rate=float(info["fps"]) if info.get("fps") else None,
         drop_short=drop_short,
     )
-    expected = int(info.get("total_frames", len(data.actions)))
-    if not drop_short and expected != len(data.actions):
+
+
+def _complete(
+    episodes: Iterator[Episode], expected: int | None, path: Path
+) -> Iterator[Episode]:
+    """The same episodes, if they are all that were promised."""
+    found = 0
+    for episode in episodes:
+        found += len(episode["actions"])
+        yield episode
+    if expected not in (None, found):
         raise SfpError(
             f"{path} is incomplete: meta/info.json promises {expected} frames, found "
-            f"{len(data.actions)}. Copy or download the missing files in data/."
+            f"{found}. Copy or download the missing files in data/."
         )
-    return data
 
 
 def _episodes(path: Path, columns: tuple[str, ...]) -> Iterator[Episode]:
@@ -68,7 +76,7 @@ def _episodes(path: Path, columns: tuple[str, ...]) -> Iterator[Episode]:
     for file in sorted((path / "data").glob("*/*.parquet")):
         table = pq.read_table(file, columns=["episode_index", *names])
         index = table.column("episode_index").to_numpy()
-        values = {c: _matrix(table.column(FEATURES[c]), file) for c in columns}
+        values = {c: _matrix(table, FEATURES[c], file) for c in columns}
         cuts = np.flatnonzero(np.diff(index)) + 1
         for start, end in zip([0, *cuts], [*cuts, len(index)], strict=True):
             if start == end:
@@ -92,18 +100,19 @@ def _join(parts: list[Episode]) -> Episode:
     return {c: np.concatenate([part[c] for part in parts]) for c in parts[0]}
 
 
-def _matrix(column: pa.ChunkedArray, file: Path) -> np.ndarray:
+def _matrix(table: pa.Table, name: str, file: Path) -> np.ndarray:
     """A column of lists (fixed or variable in type, equal in length) as an array."""
-    array = column.combine_chunks()
+    array = table.column(name).combine_chunks()
     if isinstance(array, pa.FixedSizeListArray):
         widths = [array.type.list_size]
-    elif isinstance(array, pa.ListArray):
-        widths = array.value_lengths().unique().to_pylist()
+    elif isinstance(array, pa.ListArray | pa.LargeListArray):
+        widths = array.value_lengths().drop_null().unique().to_pylist()
     else:
         return array.to_numpy(zero_copy_only=False)[:, None]
-    if len(widths) > 1:
+    if len(widths) > 1 or array.null_count:
         raise SfpError(
-            f"{file}: actions of mixed width {sorted(widths, key=str)}: expected one. "
-            "Split the recordings by action space."
+            f"{file}: {array.null_count} rows of {name!r} are missing, the others have "
+            f"widths {sorted(widths)}: expected one width. Split the "
+            "recordings by action space."
         )
-    return array.flatten().to_numpy(zero_copy_only=False).reshape(len(array), -1)
+    return array.flatten().to_numpy(zero_copy_only=False).reshape(len(array), *widths)

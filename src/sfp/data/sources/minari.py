@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import Any, NamedTuple
 import h5py
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 from PIL import Image
 
 from sfp.data.trajectories import Episode, Trajectories, assemble
@@ -45,11 +46,6 @@ def local_datasets() -> list[str]:
     found = root().rglob("data/metadata.json")
     ids = (file.parent.parent.relative_to(root()) for file in found)
     return sorted(str(i) for i in ids if not any(p.startswith(".") for p in i.parts))
-
-
-def dataset_path(dataset_id: str) -> Path | None:
-    """The folder of a local dataset, if there is one of that id."""
-    return root() / dataset_id if dataset_id in local_datasets() else None
 
 
 def matches(path: Path) -> bool:
@@ -84,7 +80,6 @@ def read(
         source=metadata.get("dataset_id", str(path)),
         low=space.get("low"),
         high=space.get("high"),
-        rate=metadata.get("control_rate"),
         drop_short=drop_short,
     )
 
@@ -132,11 +127,16 @@ def _episode(reader: Reader, where: dict[str, Place]) -> Episode:
         if column == "actions":
             continue
         rows = reader(place.key)[: len(values["actions"])]  # without the final one
-        is_jpeg = rows.dtype == object or (rows.dtype.kind == "u" and rows.ndim == 2)
-        if column == "images" and is_jpeg and rows[0].size != np.prod(place.shape):
+        if column == "images" and _is_jpeg(rows, place):
             rows = np.stack([np.array(Image.open(io.BytesIO(bytes(r)))) for r in rows])
         values[column] = rows.reshape(len(rows), *place.shape)
     return values
+
+
+def _is_jpeg(rows: np.ndarray, place: Place) -> bool:
+    """Whether these are files instead of pixels: rows of bytes, not one per pixel."""
+    is_bytes = rows.dtype == object or (rows.dtype.kind == "u" and rows.ndim == 2)
+    return len(rows) > 0 and is_bytes and rows[0].size != math.prod(place.shape)
 
 
 def _hdf5(data: Path, metadata: dict[str, Any]) -> Iterator[Reader]:
@@ -152,15 +152,9 @@ def _hdf5(data: Path, metadata: dict[str, Any]) -> Iterator[Reader]:
 
 def _arrow(data: Path, metadata: dict[str, Any]) -> Iterator[Reader]:
     for number in range(metadata["total_episodes"]):
-        files = ds.dataset(
-            data / str(number),
-            format=metadata["data_format"],
-            ignore_prefixes=["_", ".", "metadata.json"],
-        )
 
-        def reader(key: tuple[str, ...], files: ds.Dataset = files) -> np.ndarray:
-            column = {"values": pc.field(*key)}
-            array = files.to_table(columns=column).column("values").combine_chunks()
+        def reader(key: tuple[str, ...], number: int = number) -> np.ndarray:
+            array = _column(data / str(number), key, metadata["data_format"])
             if key == ("actions",):  # padded by one row to match the observations
                 array = array[:-1]
             if pa.types.is_binary(array.type):
@@ -172,3 +166,19 @@ def _arrow(data: Path, metadata: dict[str, Any]) -> Iterator[Reader]:
             return flat.reshape(len(array), array.type.list_size)
 
         yield reader
+
+
+def _column(folder: Path, key: tuple[str, ...], data_format: str) -> pa.Array:
+    """Parquet can read a part of a record alone, Arrow reads the record."""
+    if data_format == "parquet":
+        files = [pq.ParquetFile(part) for part in sorted(folder.glob("*.parquet"))]
+        table = pa.concat_tables(file.read(columns=[".".join(key)]) for file in files)
+    else:
+        skip = ["_", ".", "metadata.json"]
+        files = ds.dataset(folder, format=data_format, ignore_prefixes=skip)
+        table = files.to_table(columns=[key[0]])
+    array = table.column(key[0]).combine_chunks()
+    array.validate(full=True)  # wrong offsets in a damaged file could crash us later
+    for name in key[1:]:
+        array = array.field(name)
+    return array

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import zipfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from sfp.data.sources.boundaries import split
-from sfp.data.trajectories import Trajectories, assemble
+from sfp.data.trajectories import Episode, Trajectories, assemble
 from sfp.errors import SfpError
 
 NAME = "a NumPy archive"
 BOUNDARIES = ("episode_ends", "episode_lengths", "terminals", "timeouts")
+EXTRA = ("low", "high", "rate")
 
 
 def matches(path: Path) -> bool:
@@ -29,11 +30,7 @@ def read(
     `terminals` and `timeouts`. `observations`, `goals`, `images` run along; `low`,
     `high` (action bounds) and `rate` (Hz) are optional. Nothing is unpickled.
     """
-    try:
-        archive = np.load(path, allow_pickle=False)
-    except zipfile.BadZipFile as error:
-        raise ValueError(str(error)) from error
-    with archive:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         missing = [c for c in columns if c not in archive.files]
         if missing:
             raise SfpError(
@@ -42,32 +39,42 @@ def read(
             )
         values = {c: _array(archive, c, path) for c in columns}
         marks = {k: _array(archive, k, path) for k in BOUNDARIES if k in archive.files}
-        extra = {
-            k: _array(archive, k, path)
-            for k in ("low", "high", "rate")
-            if k in archive.files
-        }
-    if values["actions"].ndim == 3:
-        episodes = [
-            {c: values[c][e] for c in columns} for e in range(len(values["actions"]))
-        ]
-    else:
-        episodes = split(values, marks, source=str(path))
+        extra = {k: _array(archive, k, path) for k in EXTRA if k in archive.files}
+    cut = _stacked if values["actions"].ndim == 3 else split
     return assemble(
-        episodes,
+        cut(values, marks, source=str(path)),
         source=str(path),
         low=extra.get("low"),
         high=extra.get("high"),
-        rate=float(extra["rate"]) if "rate" in extra else None,
+        rate=float(extra["rate"].item()) if "rate" in extra else None,
         drop_short=drop_short,
     )
+
+
+def _stacked(
+    values: Mapping[str, np.ndarray], marks: Mapping[str, np.ndarray], *, source: str
+) -> Iterator[Episode]:
+    """Episodes of equal length in arrays of (episodes, steps, ...)."""
+    if marks:
+        raise SfpError(
+            f"{source}: actions of shape (episodes, steps, dimensions) and "
+            f"{', '.join(marks)}: expected one or the other. Save the steps of all "
+            "episodes one after the other."
+        )
+    episodes, steps, _ = values["actions"].shape
+    for name, column in values.items():
+        if column.shape[:2] != (episodes, steps):
+            raise SfpError(
+                f"{source}: {name} of shape {column.shape} for {episodes} episodes of "
+                f"{steps} actions: expected as many."
+            )
+    for e in range(episodes):
+        yield {name: column[e] for name, column in values.items()}
 
 
 def _array(archive: np.lib.npyio.NpzFile, key: str, path: Path) -> np.ndarray:
     try:
         return archive[key]
-    except zipfile.BadZipFile as error:
-        raise ValueError(str(error)) from error
     except ValueError as error:
         if "pickle" not in str(error):
             raise

@@ -1,0 +1,78 @@
+"""`sfp prior show`: look at a prior."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from sfp.cli.console import show
+
+
+def prior(
+    what: tyro.conf.Positional[Literal["show"]],
+    prior: tyro.conf.Positional[str],
+    *,
+    past: Annotated[tuple[tuple[float, ...], ...], tyro.conf.UseAppendAction] = (),
+    out: Path = Path("figures"),
+    json: bool = False,
+) -> None:
+    """Say what a prior is, and draw what it proposes after chosen past actions.
+
+    With 2-D actions the picture is a map of the conditional density, else marginals:
+        sfp prior show room --past 0.9 0 --past 0.6 0.6
+
+    Args:
+        what: `show`.
+        prior: the folder of a prior, or the name of one that ships with sfp.
+        past: past actions, oldest first, all their numbers in a row; repeat it for more
+            panels; by default four contexts from the data.
+        out: folder for the picture.
+        json: print one JSON document.
+    """
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from sfp.analysis.card import density_figure
+    from sfp.analysis.figures import save
+    from sfp.errors import SfpError
+    from sfp.priors.store import open_prior
+
+    loaded, card = open_prior(prior)
+    k, size = card.past_actions, card.past_actions * card.dims
+    if past and k == 0:
+        raise SfpError(f"{prior} sees {card.conditioning}: leave out --past.")
+    for numbers in past:
+        if len(numbers) != size:
+            raise SfpError(
+                f"expected {size} numbers after --past ({k} actions of {card.dims}), "
+                f"received {len(numbers)}."
+            )
+    chosen = [np.array(numbers) for numbers in past] or list(
+        np.asarray(loaded.seeds[:4])
+    )
+    state = np.asarray(loaded.frame.state_mean)
+    contexts = [np.concatenate([np.ravel(c), state]) for c in chosen]
+    figure = density_figure(loaded, np.array(contexts, np.float32))
+    picture = save(figure, out / f"prior-{Path(prior).name}.png")
+    facts = asdict(card)
+    rows = [
+        {"property": name, "value": str(value)}
+        for name, value in {
+            "model": card.model,
+            "sees": str(card.conditioning),
+            "action bounds": list(zip(card.low, card.high, strict=True)),
+            "state size": card.state_size,
+            "held-out nats": card.score,
+            "learned from": card.data.get("source"),
+            "fingerprint": str(card.data.get("fingerprint"))[:16],
+            "gradient steps": card.fit.get("gradient_steps"),
+            "control rate": card.rate,
+        }.items()
+    ]
+    notes = [f"Picture: {picture}"]
+    if card.state:
+        notes.insert(0, "The state in the picture is the mean of the data's.")
+    show(rows, json=json, notes=notes, card=facts, figures=[str(picture)])

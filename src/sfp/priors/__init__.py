@@ -1,0 +1,1 @@
+"""Action priors: learn them, trust their densities, keep them."""

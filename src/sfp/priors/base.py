@@ -1,0 +1,130 @@
+"""A prior: a density model together with the units it speaks in."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from sfp.errors import SfpError
+from sfp.priors.conditioning import Conditioning
+
+Given = Array | np.ndarray
+"""What users may pass."""
+
+CLAMP = 0.99
+"""Samples keep to this share of the action range, as in the authors' code."""
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A conditional distribution over scaled actions; one sample, one context.
+
+    To add a model: a class with these methods and a line in `models.MODELS`. Actions
+    come scaled to [-1, 1] by the action bounds, contexts likewise or standardised.
+    """
+
+    def sample(
+        self, key: PRNGKeyArray, context: Float[Array, " context"]
+    ) -> Float[Array, " dims"]:
+        """One action; it may lie a little outside [-1, 1]."""
+        ...
+
+    def log_prob(
+        self, action: Float[Array, " dims"], context: Float[Array, " context"]
+    ) -> Float[Array, ""]:
+        """Log density in nats."""
+        ...
+
+
+class Frame(eqx.Module):
+    """Units: actions to [-1, 1] by their bounds, states to mean 0 and deviation 1."""
+
+    low: Float[Array, " dims"]
+    high: Float[Array, " dims"]
+    state_mean: Float[Array, " state"]
+    state_deviation: Float[Array, " state"]
+
+    @property
+    def middle(self) -> Float[Array, " dims"]:
+        """Of the action range."""
+        return (self.low + self.high) / 2
+
+    @property
+    def half(self) -> Float[Array, " dims"]:
+        """Half the action range."""
+        return (self.high - self.low) / 2
+
+    def scale_context(
+        self, context: Float[Array, " context"]
+    ) -> Float[Array, " context"]:
+        """Past actions and the state behind them, in the model's units."""
+        count = len(context) - len(self.state_mean)
+        past = context[:count].reshape(-1, len(self.low))
+        state = (context[count:] - self.state_mean) / self.state_deviation
+        return jnp.concatenate([((past - self.middle) / self.half).ravel(), state])
+
+
+class Prior(eqx.Module):
+    """π̄(a | context) in the environment's units; callers `vmap`.
+
+    Attributes:
+        model: the density.
+        frame: its units.
+        seeds: contexts of past actions from the data, to begin episodes with.
+        conditioning: what a context is made of.
+    """
+
+    model: Model
+    frame: Frame
+    seeds: Float[Array, "seeds past dims"]
+    conditioning: Conditioning = eqx.field(static=True)
+
+    @property
+    def dims(self) -> int:
+        """Size of an action."""
+        return len(self.frame.low)
+
+    @property
+    def context_size(self) -> int:
+        """Size of a context."""
+        return self.conditioning.past_actions * self.dims + len(self.frame.state_mean)
+
+    def sample(
+        self, key: PRNGKeyArray, context: Float[Given, " context"]
+    ) -> Float[Array, " dims"]:
+        """One action, within 0.99 of the action range."""
+        action = self.model.sample(key, self.frame.scale_context(jnp.asarray(context)))
+        return self.frame.middle + self.frame.half * jnp.clip(action, -CLAMP, CLAMP)
+
+    def log_prob(
+        self, action: Float[Given, " dims"], context: Float[Given, " context"]
+    ) -> Float[Array, ""]:
+        """Log density of the unclamped model at an action, in nats."""
+        scaled = (jnp.asarray(action) - self.frame.middle) / self.frame.half
+        density = self.model.log_prob(
+            scaled, self.frame.scale_context(jnp.asarray(context))
+        )
+        return density - jnp.log(self.frame.half).sum()
+
+
+def check_actions(prior: Prior, low: np.ndarray, high: np.ndarray, name: str) -> None:
+    """Refuse a prior for an environment whose actions are others than the data's."""
+    own = np.asarray(prior.frame.low), np.asarray(prior.frame.high)
+    if len(own[0]) != len(low):
+        raise SfpError(
+            f"prior {name} is for actions of {len(own[0])} dimensions, the environment "
+            f"takes {len(low)}: fit one on recordings of the same action space."
+        )
+    if not (np.allclose(own[0], low) and np.allclose(own[1], high)):
+        raise SfpError(
+            f"prior {name} is for actions within {_range(*own)}, the environment takes "
+            f"{_range(low, high)}: rescale the environment's actions or the recordings."
+        )
+
+
+def _range(low: np.ndarray, high: np.ndarray) -> str:
+    return " x ".join(f"[{a:g}, {b:g}]" for a, b in zip(low, high, strict=True))

@@ -1,0 +1,85 @@
+"""What a prior may look at: past actions, the state, or both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float32, Int
+
+from sfp.data.trajectories import Trajectories
+from sfp.errors import SfpError, at_least
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """What to fit: each action with its context, and the episode it is from."""
+
+    contexts: Float32[np.ndarray, "pairs context"]
+    actions: Float32[np.ndarray, "pairs dims"]
+    episodes: Int[np.ndarray, " pairs"]
+
+
+@dataclass(frozen=True)
+class Conditioning:
+    """The part of the history H_t that a prior sees.
+
+    Attributes:
+        past_actions: k; the context begins with a_{t-k} ... a_{t-1}, oldest first.
+        state: whether s_t follows, with the goal where the data has one.
+    """
+
+    past_actions: int = 1
+    state: bool = False
+
+    def __post_init__(self):
+        at_least(0, past_actions=self.past_actions)
+
+    def __str__(self) -> str:
+        """As in the paper: `a(t-1)`, `s(t)`, `s(t), a(t-1)` or `nothing`."""
+        seen = ["s(t)"] if self.state else []
+        if self.past_actions == 1:
+            seen.append("a(t-1)")
+        elif self.past_actions > 1:
+            seen.append(f"a(t-{self.past_actions}) ... a(t-1)")
+        return ", ".join(seen) or "nothing"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What must be read of the data."""
+        return ("actions", "observations") if self.state else ("actions",)
+
+    def pairs(self, data: Trajectories) -> Pairs:
+        """Every action that has its whole context within its own episode."""
+        k = self.past_actions
+        if self.state and data.observations is None:
+            raise SfpError(
+                f"{data.source} has no observations (it has "
+                f"{', '.join(data.columns)}): a prior given the state needs them. "
+                "A state-free prior (past actions only) works with this data."
+            )
+        steps = [
+            np.arange(start + k, end)
+            for start, end in zip(data.starts, data.ends, strict=True)
+        ]
+        rows = np.concatenate(steps)
+        if len(rows) == 0:
+            raise SfpError(
+                f"{data.source}: no episode is longer than {k} actions (the longest "
+                f"has {data.lengths.max()}): expected fewer past actions."
+            )
+        past = data.actions[rows[:, None] + np.arange(-k, 0)]
+        parts = [past.reshape(len(rows), -1)]
+        if self.state:
+            parts.append(states(data)[rows])
+        episodes = np.repeat(np.arange(len(data)), [len(s) for s in steps])
+        return Pairs(np.concatenate(parts, axis=1), data.actions[rows], episodes)
+
+
+def states(data: Trajectories) -> np.ndarray:
+    """s_t of every step, with the goal behind it where there is one."""
+    assert data.observations is not None
+    parts = [data.observations.reshape(len(data.actions), -1)]
+    if data.goals is not None:
+        parts.append(data.goals)
+    return np.concatenate(parts, axis=1).astype(np.float32)

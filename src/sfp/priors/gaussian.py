@@ -1,0 +1,64 @@
+"""A Gaussian in front of a tanh: the prior of the KL baseline."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from sfp.nets.mlp import MLP
+
+EDGE = 1e-3
+"""Actions are clipped to 1 - EDGE before atanh, which is infinite at a bound."""
+
+LOG_DEVIATION = (-5.0, 2.0)
+"""Bounds of the log standard deviation, those of SAC's policy but for the lower one."""
+
+
+class Gaussian(eqx.Module):
+    """a = tanh(u), u ~ N(mean(context), deviation(context)²), independent dimensions.
+
+    The closed-form KL to a tanh-Gaussian policy is the one between the two Gaussians
+    of u.
+    """
+
+    net: MLP
+
+    def __init__(self, dims: int, context: int, *, key: PRNGKeyArray, width: int = 128):
+        self.net = MLP([context, width, width, 2 * dims], key=key)
+
+    def moments(
+        self, context: Float[Array, " context"]
+    ) -> tuple[Float[Array, " dims"], Float[Array, " dims"]]:
+        """Mean and log standard deviation of u."""
+        mean, raw = jnp.split(self.net(context), 2)
+        low, high = LOG_DEVIATION
+        return mean, low + (high - low) * jax.nn.sigmoid(raw)
+
+    def sample(
+        self, key: PRNGKeyArray, context: Float[Array, " context"]
+    ) -> Float[Array, " dims"]:
+        """Noise, scaled, shifted and squashed."""
+        mean, log_deviation = self.moments(context)
+        noise = jax.random.normal(key, mean.shape)
+        return jnp.tanh(mean + jnp.exp(log_deviation) * noise)
+
+    def log_prob(
+        self, action: Float[Array, " dims"], context: Float[Array, " context"]
+    ) -> Float[Array, ""]:
+        """Log N(atanh a) - log(1 - a²), with a clipped away from the bounds."""
+        action = jnp.clip(action, -1 + EDGE, 1 - EDGE)
+        mean, log_deviation = self.moments(context)
+        z = (jnp.arctanh(action) - mean) * jnp.exp(-log_deviation)
+        normal = -0.5 * (z * z + jnp.log(2 * jnp.pi)) - log_deviation
+        return (normal - jnp.log1p(-action * action)).sum()
+
+    def loss(
+        self,
+        key: PRNGKeyArray,
+        actions: Float[Array, "batch dims"],
+        contexts: Float[Array, "batch context"],
+    ) -> Float[Array, ""]:
+        """Negative log-likelihood."""
+        return -jax.vmap(self.log_prob)(actions, contexts).mean()

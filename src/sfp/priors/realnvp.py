@@ -1,0 +1,236 @@
+"""Conditional Real NVP: an invertible map between actions and Gaussian noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from sfp.nets.mlp import MLP, relu_features
+
+LOG_SCALE = 3.0
+"""Log-scales are bounded by this: unbounded ones overflow away from the data."""
+
+EPSILON = 1e-5
+"""Keeps the normalisation finite where a batch has no variance."""
+
+
+@dataclass(frozen=True)
+class FlowSize:
+    """The structure of a flow; the defaults are the paper's, `PARROT` is its rival's.
+
+    Attributes:
+        layers: affine couplings, transforming the two halves of the action in turn.
+        width: hidden units.
+        encoder: `layer` preprocesses the context with an MLP per coupling, `shared`
+            with one MLP for all of them.
+        normalise: whether a batch normalisation follows each coupling.
+    """
+
+    layers: int = 6
+    width: int = 128
+    encoder: Literal["layer", "shared"] = "layer"
+    normalise: bool = True
+
+
+PARROT = FlowSize(layers=4, width=256, encoder="shared", normalise=False)
+
+
+class Coupling(eqx.Module):
+    """Shifts and scales one half of the action, given the other half and the context.
+
+    z_moved = (a_moved - t) exp(-s) with (s, t) = MLP(a_kept, features of the context).
+    """
+
+    net: MLP
+    flip: bool = eqx.field(static=True)
+    kept: int = eqx.field(static=True)
+
+    def __init__(self, dims: int, width: int, *, flip: bool, key: PRNGKeyArray):
+        self.flip = flip
+        self.kept = dims // 2 if flip else dims - max(1, dims // 2)
+        moved = dims - self.kept
+        self.net = MLP([self.kept + width, width, width, 2 * moved], key=key)
+
+    def forward(
+        self, action: Float[Array, " dims"], features: Float[Array, " width"]
+    ) -> tuple[Float[Array, " dims"], Float[Array, ""]]:
+        """Towards the noise, with log |det| of the map."""
+        kept, moved = self._split(action)
+        log_scale, shift = self._terms(kept, features)
+        return self._join(kept, (moved - shift) * jnp.exp(-log_scale)), -log_scale.sum()
+
+    def inverse(
+        self, noise: Float[Array, " dims"], features: Float[Array, " width"]
+    ) -> Float[Array, " dims"]:
+        """Towards the action."""
+        kept, moved = self._split(noise)
+        log_scale, shift = self._terms(kept, features)
+        return self._join(kept, moved * jnp.exp(log_scale) + shift)
+
+    def _split(self, x):
+        x = x[::-1] if self.flip else x
+        return x[: self.kept], x[self.kept :]
+
+    def _join(self, kept, moved):
+        x = jnp.concatenate([kept, moved])
+        return x[::-1] if self.flip else x
+
+    def _terms(self, kept, features):
+        out = self.net(jnp.concatenate([kept, features]))
+        log_scale, shift = jnp.split(out, 2)
+        return LOG_SCALE * jnp.tanh(log_scale / LOG_SCALE), shift
+
+
+class BatchNorm(eqx.Module):
+    """Normalisation as a layer of a flow, with learned gain and offset.
+
+    While fitting, `mean` and `variance` are the batch's; afterwards they are those of
+    the training data.
+    """
+
+    log_gain: Float[Array, " dims"]
+    offset: Float[Array, " dims"]
+
+    def __init__(self, dims: int):
+        self.log_gain = jnp.zeros(dims)
+        self.offset = jnp.zeros(dims)
+
+    def forward(self, x, mean, variance):
+        """Towards the noise, with log |det|, for one action or a batch of them."""
+        slope = self.log_gain - 0.5 * jnp.log(variance + EPSILON)
+        return (x - mean) * jnp.exp(slope) + self.offset, slope.sum()
+
+    def inverse(self, x, mean, variance):
+        """Towards the action."""
+        slope = self.log_gain - 0.5 * jnp.log(variance + EPSILON)
+        return (x - self.offset) * jnp.exp(-slope) + mean
+
+
+class RealNVP(eqx.Module):
+    """a = f(z; context) with z ~ N(0, I): couplings, each with a normalisation behind.
+
+    Attributes:
+        encoders: preprocess the context; one per coupling, or one in all.
+        couplings: the layers.
+        norms: one per coupling, or none.
+        means: of the training data in front of each normalisation.
+        variances: likewise.
+    """
+
+    encoders: tuple[MLP, ...]
+    couplings: tuple[Coupling, ...]
+    norms: tuple[BatchNorm, ...]
+    means: Float[Array, "norms dims"]
+    variances: Float[Array, "norms dims"]
+
+    def __init__(
+        self,
+        dims: int,
+        context: int,
+        *,
+        key: PRNGKeyArray,
+        size: FlowSize = FlowSize(),  # noqa: B008  (frozen)
+    ):
+        encoder_key, coupling_key = jax.random.split(key)
+        encoders = size.layers if size.encoder == "layer" else 1
+        sizes = [context, size.width, size.width, size.width]
+        self.encoders = tuple(
+            MLP(sizes, key=k) for k in jax.random.split(encoder_key, encoders)
+        )
+        self.couplings = tuple(
+            Coupling(dims, size.width, flip=bool(i % 2), key=k)
+            for i, k in enumerate(jax.random.split(coupling_key, size.layers))
+        )
+        norms = size.layers if size.normalise else 0
+        self.norms = tuple(BatchNorm(dims) for _ in range(norms))
+        self.means = jnp.zeros((norms, dims))
+        self.variances = jnp.ones((norms, dims))
+
+    def log_prob(
+        self, action: Float[Array, " dims"], context: Float[Array, " context"]
+    ) -> Float[Array, ""]:
+        """Log N(z; 0, I) + log |det dz/da|."""
+        z, log_det = self.forward(action, context)
+        return _log_normal(z) + log_det
+
+    def sample(
+        self, key: PRNGKeyArray, context: Float[Array, " context"]
+    ) -> Float[Array, " dims"]:
+        """Noise through the inverse."""
+        dims = self.means.shape[1]
+        return self.inverse(jax.random.normal(key, (dims,)), context)
+
+    def forward(
+        self, action: Float[Array, " dims"], context: Float[Array, " context"]
+    ) -> tuple[Float[Array, " dims"], Float[Array, ""]]:
+        """From action to noise z, with log |det dz/da|."""
+        x, total = action, jnp.zeros(())
+        features = self._features(context)
+        for i, coupling in enumerate(self.couplings):
+            x, log_det = coupling.forward(x, features[i])
+            total += log_det
+            if self.norms:
+                x, log_det = self.norms[i].forward(x, self.means[i], self.variances[i])
+                total += log_det
+        return x, total
+
+    def inverse(
+        self, noise: Float[Array, " dims"], context: Float[Array, " context"]
+    ) -> Float[Array, " dims"]:
+        """From noise z to action."""
+        x = noise
+        features = self._features(context)
+        for i in reversed(range(len(self.couplings))):
+            if self.norms:
+                x = self.norms[i].inverse(x, self.means[i], self.variances[i])
+            x = self.couplings[i].inverse(x, features[i])
+        return x
+
+    def loss(
+        self,
+        key: PRNGKeyArray,
+        actions: Float[Array, "batch dims"],
+        contexts: Float[Array, "batch context"],
+    ) -> Float[Array, ""]:
+        """Negative log-likelihood of a batch, normalised by its own statistics."""
+        z, log_det, _ = self._batch(actions, contexts)
+        return -(jax.vmap(_log_normal)(z) + log_det).mean()
+
+    def settle(
+        self,
+        actions: Float[Array, "batch dims"],
+        contexts: Float[Array, "batch context"],
+    ) -> RealNVP:
+        """The same flow with the statistics of these samples."""
+        if not self.norms:
+            return self
+        _, _, statistics = self._batch(actions, contexts)
+        means, variances = (jnp.stack(s) for s in zip(*statistics, strict=True))
+        where = lambda flow: (flow.means, flow.variances)  # noqa: E731
+        return eqx.tree_at(where, self, (means, variances))
+
+    def _features(self, context):
+        made = [relu_features(encoder, context) for encoder in self.encoders]
+        return made if len(made) > 1 else made * len(self.couplings)
+
+    def _batch(self, actions, contexts):
+        """Forward for a batch at once; also returns the statistics met on the way."""
+        x, total, statistics = actions, jnp.zeros(len(actions)), []
+        features = jax.vmap(self._features)(contexts)
+        for i, coupling in enumerate(self.couplings):
+            x, log_det = jax.vmap(coupling.forward)(x, features[i])
+            total += log_det
+            if self.norms:
+                statistics.append((x.mean(axis=0), x.var(axis=0)))
+                x, log_det = self.norms[i].forward(x, *statistics[-1])
+                total += log_det
+        return x, total, statistics
+
+
+def _log_normal(z: Float[Array, " dims"]) -> Float[Array, ""]:
+    return -0.5 * (z * z + jnp.log(2 * jnp.pi)).sum()

@@ -1,0 +1,48 @@
+"""Letting a state-free prior talk to itself: sequences of actions without a world."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from sfp.errors import SfpError
+from sfp.priors.base import Prior
+
+
+def begin(prior: Prior, key: PRNGKeyArray) -> Float[Array, "past dims"]:
+    """The past actions to begin an episode with: consecutive ones from the data."""
+    return prior.seeds[jax.random.randint(key, (), 0, len(prior.seeds))]
+
+
+def push(
+    history: Float[Array, "past dims"], action: Float[Array, " dims"]
+) -> Float[Array, "past dims"]:
+    """The history one step later."""
+    return jnp.concatenate([history, action[None]])[1:]
+
+
+def rollout(
+    prior: Prior, key: PRNGKeyArray, *, count: int, steps: int
+) -> Float[Array, "count steps dims"]:
+    """Action sequences of a state-free prior, each from a seed of its own."""
+    if prior.conditioning.state:
+        raise SfpError(
+            f"this prior sees {prior.conditioning}: it cannot act without states."
+        )
+    return _rollout(prior, key, count, steps)
+
+
+@eqx.filter_jit
+def _rollout(prior, key, count, steps):
+    def step(history, key):
+        action = prior.sample(key, history.ravel())
+        return push(history, action), action
+
+    def one(key):
+        seed_key, step_key = jax.random.split(key)
+        keys = jax.random.split(step_key, steps)
+        return jax.lax.scan(step, begin(prior, seed_key), keys)[1]
+
+    return jax.vmap(one)(jax.random.split(key, count))

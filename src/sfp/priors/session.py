@@ -1,0 +1,198 @@
+"""A fit that survives: checkpoints after every epoch, resumes with the same bits."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import fcntl
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from sfp.arrays import load_tree, save_tree
+from sfp.data.trajectories import Trajectories
+from sfp.errors import SfpError
+from sfp.events import EventFile
+from sfp.files import atomic_file
+from sfp.priors.base import Prior
+from sfp.priors.fit import Fitter, State
+from sfp.priors.store import Card, save_prior
+
+PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy")
+Row = dict[str, int | float]
+TABLES = {
+    "fit.csv": ("epoch", "steps", "loss", "held_out", "best"),
+    "timing.csv": ("epoch", "seconds"),
+}
+"""What an epoch's row is split into: wall-clock times are not part of the result."""
+
+COUNTS = ("epoch", "steps")
+
+
+def fit_to(
+    out: Path,
+    data: Trajectories,
+    fitter: Fitter,
+    *,
+    preset: str,
+    force: bool = False,
+    progress: Callable[[int, Row | None], None] = lambda done, row: None,
+    extras: Callable[[Path, Prior, Card], None] = lambda folder, prior, card: None,
+) -> tuple[Prior, Card, list[Row]]:
+    """Fit, checkpoint after every epoch, and write the prior's folder at the end.
+
+    An interrupted fit with the same settings and data goes on where it stopped; its
+    checkpoint lies beside `out`, in a hidden folder that the end removes.
+
+    Args:
+        out: the prior's folder.
+        data: what the fitter was made with.
+        fitter: the fit.
+        preset: the name of its settings.
+        force: replace an existing folder.
+        progress: called with the number of blocks done and the last epoch's row.
+        extras: adds the model card and pictures to the folder.
+    """
+    if out.exists() and not force:
+        raise SfpError(f"{out} exists already: add --force to replace it.")
+    request = {
+        "model": fitter.model,
+        "preset": preset,
+        "conditioning": asdict(fitter.conditioning),
+        "fitting": asdict(fitter.fitting),
+        "seed": fitter.seed,
+        "data": data.fingerprint,
+        "versions": {name: version(name) for name in PACKAGES},
+    }
+    work = out.parent / f".{out.name}.fit"
+    with _locked(work):
+        state, rows = _resume(work, request, fitter)
+        done = int(state.epoch) * fitter.blocks
+        progress(done, rows[-1] if rows else None)
+
+        def tick() -> None:
+            nonlocal done
+            done += 1
+            progress(done, rows[-1] if rows else None)
+
+        with EventFile(work / "events") as events:
+            for row, latest in fitter.epochs(state, tick):
+                state = latest
+                rows.append(row)
+                _write_rows(work, rows)
+                with atomic_file(work / "state.safetensors") as draft:
+                    save_tree(draft, state)
+                scalars = {f"fit/{k}": v for k, v in row.items() if k not in COUNTS}
+                events.scalars(int(row["steps"]), scalars)
+        prior = fitter.prior(state)
+        card = make_card(prior, data, fitter, state, request)
+
+        def fill(folder: Path) -> None:
+            for name in TABLES:
+                shutil.copy(work / name, folder)
+            shutil.copytree(work / "events", folder / "events")
+            extras(folder, prior, card)
+
+        save_prior(out, prior, card, force=force, extras=fill)
+    shutil.rmtree(work)
+    return prior, card, rows
+
+
+def make_card(
+    prior: Prior,
+    data: Trajectories,
+    fitter: Fitter,
+    state: State,
+    request: dict[str, Any],
+) -> Card:
+    """What the folder says about a fitted prior."""
+    return Card(
+        model=request["model"],
+        past_actions=prior.conditioning.past_actions,
+        state=prior.conditioning.state,
+        dims=prior.dims,
+        state_size=len(prior.frame.state_mean),
+        seeds=len(prior.seeds),
+        low=[float(x) for x in prior.frame.low],
+        high=[float(x) for x in prior.frame.high],
+        rate=data.rate,
+        data={
+            "source": data.source,
+            "fingerprint": data.fingerprint,
+            "episodes": len(data),
+            "steps": len(data.actions),
+        },
+        fit={
+            "preset": request["preset"],
+            **request["fitting"],
+            "seed": request["seed"],
+            "epochs_run": int(state.epoch),
+            "best_epoch": int(state.best_epoch),
+            "gradient_steps": int(state.epoch) * fitter.epoch_steps,
+            "jitter": [float(x) for x in fitter.jitter],
+        },
+        score=fitter.score(state.best),
+        versions=request["versions"],
+    )
+
+
+def _resume(
+    work: Path, request: dict[str, Any], fitter: Fitter
+) -> tuple[State, list[Row]]:
+    """Where an identical fit stopped, or the beginning."""
+    begin = fitter.begin()
+    saved = work / "request.json"
+    checkpoint = work / "state.safetensors"
+    if saved.exists() and checkpoint.exists():
+        if json.loads(saved.read_text()) == json.loads(json.dumps(request)):
+            state = load_tree(checkpoint, begin)
+            return state, _read_rows(work)[: int(state.epoch)]
+        shutil.rmtree(work / "events", ignore_errors=True)
+        checkpoint.unlink()
+    with atomic_file(saved) as draft:
+        draft.write_text(json.dumps(request, indent=2))
+    return begin, []
+
+
+def _write_rows(work: Path, rows: list[Row]) -> None:
+    for name, columns in TABLES.items():
+        with atomic_file(work / name) as draft, draft.open("w", newline="") as file:
+            table = csv.DictWriter(
+                file, columns, extrasaction="ignore", lineterminator="\n"
+            )
+            table.writeheader()
+            table.writerows(rows)
+
+
+def _read_rows(work: Path) -> list[Row]:
+    columns = []
+    for name in TABLES:
+        with (work / name).open(newline="") as file:
+            columns.append(list(csv.DictReader(file)))
+    return [
+        {
+            k: int(v) if k in COUNTS else float(v)
+            for part in parts
+            for k, v in part.items()
+        }
+        for parts in zip(*columns, strict=False)
+    ]
+
+
+@contextlib.contextmanager
+def _locked(work: Path) -> Iterator[None]:
+    """One writer at a time."""
+    work.mkdir(parents=True, exist_ok=True)
+    with (work / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise SfpError(
+                f"another process is fitting into {work}: wait for it or choose "
+                "another --out."
+            ) from None
+        yield

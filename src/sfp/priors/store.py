@@ -1,0 +1,167 @@
+"""Keeping priors: a folder of safetensors and JSON that runs no code when loaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+from sfp.arrays import load_tree, save_tree
+from sfp.errors import SfpError, unknown
+from sfp.files import atomic_folder, verify_checksums
+from sfp.priors.base import Frame, Prior
+from sfp.priors.conditioning import Conditioning
+from sfp.priors.models import MODELS
+
+FORMAT = 1
+WEIGHTS = "prior.safetensors"
+CONFIG = "config.json"
+LARGEST = 100_000
+"""No size in a config may exceed this: a forged one must not exhaust the memory."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a prior's folder says about it.
+
+    Attributes:
+        model: a name from `MODELS`.
+        past_actions: how many the prior sees.
+        state: whether it sees the state.
+        dims: size of an action.
+        state_size: size of the state, 0 if it sees none.
+        seeds: contexts that travel along.
+        low: action bounds.
+        high: action bounds.
+        rate: actions per second of the recordings, if known.
+        data: where it was learned: source, fingerprint, episodes, steps.
+        fit: how: preset, settings, seed, epochs, gradient steps.
+        score: held-out log-likelihood in nats (minus the squared error for a model
+            without density).
+        versions: of the software.
+        format: of this folder.
+    """
+
+    model: str
+    past_actions: int
+    state: bool
+    dims: int
+    state_size: int
+    seeds: int
+    low: list[float]
+    high: list[float]
+    rate: float | None = None
+    data: dict[str, Any] = field(default_factory=dict)
+    fit: dict[str, Any] = field(default_factory=dict)
+    score: float | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    format: int = FORMAT
+
+    @property
+    def conditioning(self) -> Conditioning:
+        """What the prior sees."""
+        return Conditioning(self.past_actions, self.state)
+
+
+def save_prior(
+    folder: Path,
+    prior: Prior,
+    card: Card,
+    *,
+    force: bool = False,
+    extras: Callable[[Path], None] = lambda folder: None,
+) -> None:
+    """Write a prior's folder, whole or not at all.
+
+    Args:
+        folder: to make.
+        prior: what to keep.
+        card: what to say about it.
+        force: replace an existing folder.
+        extras: called with the draft of the folder, to add a card and pictures.
+    """
+    with atomic_folder(folder, force=force) as draft:
+        save_tree(draft / WEIGHTS, prior)
+        (draft / CONFIG).write_text(json.dumps(asdict(card), indent=2) + "\n")
+        extras(draft)
+
+
+def load_prior(name: str | Path) -> Prior:
+    """A prior from its folder, or one that ships with sfp by its name (`room`)."""
+    prior, _ = open_prior(name)
+    return prior
+
+
+def open_prior(name: str | Path) -> tuple[Prior, Card]:
+    """A prior and its card; every bit, shape and number is checked."""
+    folder = find_prior(name)
+    verify_checksums(folder)
+    card = _read_card(folder / CONFIG)
+    like = eqx.filter_eval_shape(_skeleton, card)
+    prior = load_tree(folder / WEIGHTS, like, finite=True)
+    for bound, stated in ((prior.frame.low, card.low), (prior.frame.high, card.high)):
+        if not jnp.allclose(bound, jnp.asarray(stated)):
+            raise SfpError(f"{folder}: {CONFIG} and {WEIGHTS} disagree on the bounds.")
+    return prior, card
+
+
+def shipped() -> list[str]:
+    """Priors that come with the package."""
+    home = Path(str(resources.files("sfp.priors") / "pretrained"))
+    return sorted(p.parent.name for p in home.glob(f"*/{CONFIG}"))
+
+
+def find_prior(name: str | Path) -> Path:
+    """The folder of a prior."""
+    if (Path(name) / CONFIG).is_file():
+        return Path(name)
+    if str(name) in shipped():
+        return Path(str(resources.files("sfp.priors") / "pretrained" / str(name)))
+    if Path(name).exists():
+        raise SfpError(
+            f"{name} is no prior: expected a folder with {CONFIG} and {WEIGHTS}, as "
+            "`sfp fit ... --out` writes it."
+        )
+    raise unknown("prior", str(name), shipped(), "Or give the folder of one.")
+
+
+def _read_card(path: Path) -> Card:
+    try:
+        raw = json.loads(path.read_text())
+        if raw.get("format") != FORMAT:
+            raise SfpError(
+                f"{path} has format {raw.get('format')!r}, this version of sfp reads "
+                f"{FORMAT}: fit the prior anew or use the sfp version it names."
+            )
+        card = Card(**raw)
+        sizes = card.past_actions, card.dims, card.state_size, card.seeds
+        if not all(type(s) is int and 0 <= s <= LARGEST for s in sizes):
+            raise ValueError(f"sizes {sizes} are not whole numbers up to {LARGEST}")
+        if card.model not in MODELS or type(card.state) is not bool or card.dims < 1:
+            raise ValueError(f"unknown model {card.model!r} or wrong types")
+        if len(card.low) != card.dims or len(card.high) != card.dims:
+            raise ValueError(f"expected {card.dims} action bounds")
+        if bool(card.state_size) != card.state:
+            raise ValueError("state and state_size contradict each other")
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise SfpError(
+            f"cannot read {path}: {str(error).splitlines()[0]}. The prior is damaged "
+            "or not one of sfp's."
+        ) from error
+    return card
+
+
+def _skeleton(card: Card) -> Prior:
+    """A prior of the right structure, to be filled."""
+    context = card.past_actions * card.dims + card.state_size
+    model = MODELS[card.model].build(card.dims, context, key=jax.random.key(0))
+    action, state = jnp.zeros(card.dims), jnp.zeros(card.state_size)
+    seeds = jnp.zeros((card.seeds, card.past_actions, card.dims))
+    return Prior(model, Frame(action, action, state, state), seeds, card.conditioning)

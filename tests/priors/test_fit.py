@@ -1,0 +1,324 @@
+"""Fits recover known conditionals, survive real data and interruption."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from sfp.data.trajectories import Trajectories
+from sfp.errors import SfpError
+from sfp.priors.base import CLAMP, check_actions
+from sfp.priors.conditioning import Conditioning
+from sfp.priors.fit import PRESETS, Fitter, Fitting, fit, make_jitter, split
+from sfp.priors.rollout import rollout
+from sfp.priors.session import fit_to
+from sfp.priors.store import load_prior
+
+QUICK = Fitting(epochs=2, epoch_steps=250, batch=200, learning_rate=2e-3)
+SHORT = Fitting(epochs=3, epoch_steps=4, batch=64)
+MODES = np.array([[0.5, 0.0], [-0.5, 0.0]])
+
+
+def trajectories(actions, low=-1.0, high=1.0):
+    """Episodes of equal length from (episodes, steps, dims)."""
+    episodes, steps, dims = actions.shape
+    return Trajectories(
+        actions.reshape(-1, dims).astype(np.float32),
+        np.arange(1, episodes + 1) * steps,
+        np.full(dims, low, np.float32),
+        np.full(dims, high, np.float32),
+    )
+
+
+def linear_gaussian(rng, episodes=200, steps=100, noise=0.1):
+    """a_t = A a_{t-1} + noise; returns the data and the true conditional entropy."""
+    turn = 0.8 * np.array([[np.cos(0.4), -np.sin(0.4)], [np.sin(0.4), np.cos(0.4)]])
+    actions = np.zeros((episodes, steps, 2))
+    for t in range(1, steps):
+        actions[:, t] = actions[:, t - 1] @ turn.T + noise * rng.standard_normal(
+            (episodes, 2)
+        )
+    return trajectories(actions), np.log(2 * np.pi * np.e * noise**2), turn
+
+
+def two_modes(rng, episodes=200, steps=100):
+    """The next action lies near one of two points, whatever the last one was."""
+    choice = rng.integers(2, size=(episodes, steps))
+    actions = MODES[choice] + 0.1 * rng.standard_normal((episodes, steps, 2))
+    return trajectories(actions), np.log(2 * np.pi * np.e * 0.1**2) + np.log(2)
+
+
+def fitted(data, model, fitting=QUICK, past_actions=1):
+    fitter = Fitter(
+        data, conditioning=Conditioning(past_actions), model=model, fitting=fitting
+    )
+    state = fitter.begin()
+    for _, latest in fitter.epochs(state):
+        state = latest
+    return fitter, state
+
+
+@pytest.mark.parametrize(
+    ("model", "margin"),
+    [
+        ("realnvp", 0.05),
+        ("parrot", 0.05),
+        ("vae", 0.1),
+        ("gaussian", 0.05),
+        ("lscde", 0.3),
+    ],
+)
+def test_recovers_a_linear_gaussian_conditional(model, margin):
+    data, entropy, turn = linear_gaussian(np.random.default_rng(0))
+    fitter, state = fitted(data, model)
+    assert fitter.score(state.best) == pytest.approx(-entropy, abs=margin)
+    prior = fitter.prior(state)
+    context = np.array([0.2, -0.3], np.float32)
+    keys = jax.random.split(jax.random.key(0), 4000)
+    samples = np.asarray(jax.vmap(prior.sample, in_axes=(0, None))(keys, context))
+    np.testing.assert_allclose(samples.mean(axis=0), turn @ context, atol=0.05)
+
+
+@pytest.mark.parametrize(
+    ("model", "margin"), [("realnvp", 0.06), ("vae", 0.3), ("lscde", 0.3)]
+)
+def test_recovers_two_modes(model, margin):
+    data, entropy = two_modes(np.random.default_rng(0))
+    fitter, state = fitted(data, model, replace(QUICK, epochs=4))
+    assert fitter.score(state.best) == pytest.approx(-entropy, abs=margin)
+    prior = fitter.prior(state)
+    keys = jax.random.split(jax.random.key(0), 4000)
+    context = np.array([0.5, 0.0], np.float32)
+    samples = np.asarray(jax.vmap(prior.sample, in_axes=(0, None))(keys, context))
+    right = (samples[:, 0] > 0).mean()
+    assert right == pytest.approx(0.5, abs=0.08)
+    assert (np.abs(samples[:, 0]) < 0.15).mean() < 0.12
+
+
+def test_deterministic_recovers_the_mean():
+    data, _, turn = linear_gaussian(np.random.default_rng(0))
+    fitter, state = fitted(data, "deterministic")
+    assert -fitter.score(state.best) == pytest.approx(2 * 0.1**2, rel=0.1)
+    context = np.array([0.2, -0.3], np.float32)
+    sample = fitter.prior(state).sample(jax.random.key(0), context)
+    np.testing.assert_allclose(sample, turn @ context, atol=0.03)
+
+
+def nasty(rng, episodes=40, steps=60):
+    """Saturated, constant, gripper-like and offset dimensions at once."""
+    smooth = np.cumsum(0.3 * rng.standard_normal((episodes, steps)), axis=1)
+    columns = [
+        np.clip(smooth, -1, 1),
+        np.full((episodes, steps), 0.25),
+        np.where(smooth > 0, 1.0, -1.0),
+        np.tanh(0.3 * smooth),
+    ]
+    return trajectories(np.stack(columns, axis=-1))
+
+
+@pytest.mark.parametrize("model", ["realnvp", "vae", "gaussian", "lscde"])
+def test_likelihoods_survive_point_masses_and_samples_keep_to_the_bounds(model):
+    data = nasty(np.random.default_rng(0))
+    fitter, state = fitted(data, model, replace(QUICK, epochs=1, epoch_steps=60))
+    assert np.isfinite(fitter.score(state.best))
+    prior = fitter.prior(state)
+    actions = np.asarray(rollout(prior, jax.random.key(0), count=50, steps=40))
+    assert np.isfinite(actions).all()
+    assert np.abs(actions).max() <= CLAMP + 1e-6
+
+
+def test_jitter_rules():
+    jitter = make_jitter(nasty(np.random.default_rng(0)))
+    np.testing.assert_allclose(jitter, [0.01, 0.01, 0.25, 0.002], rtol=1e-6)
+    with pytest.raises(SfpError, match="all actions are the same"):
+        make_jitter(trajectories(np.full((3, 10, 2), 0.5)))
+
+
+def test_units_are_the_environment_s():
+    """Asymmetric bounds: densities and samples are in the recorded units."""
+    rng = np.random.default_rng(0)
+    unit = np.clip(0.3 * rng.standard_normal((50, 60, 2)), -1, 1)
+    plain = trajectories(unit)
+    scaled = trajectories(10 + 5 * unit, 5.0, 15.0)
+    fitting = replace(QUICK, epochs=1, epoch_steps=50)
+    one, first = fitted(plain, "gaussian", fitting)
+    two, second = fitted(scaled, "gaussian", fitting)
+    gap = one.score(first.best) - two.score(second.best)
+    assert gap == pytest.approx(2 * np.log(5), abs=0.02)
+    actions = np.asarray(
+        rollout(two.prior(second), jax.random.key(0), count=20, steps=20)
+    )
+    assert actions.min() >= 10 - 5 * CLAMP - 1e-5
+    assert actions.max() <= 10 + 5 * CLAMP + 1e-5
+    prior = two.prior(second)
+    action, context = jnp.array([9.0, 12.0]), jnp.array([10.0, 11.0])
+    inner = prior.model.log_prob((action - 10) / 5, (context - 10) / 5)
+    assert float(prior.log_prob(action, context)) == pytest.approx(
+        float(inner) - 2 * np.log(5), abs=1e-4
+    )
+
+
+def test_behavioural_prior_follows_the_state():
+    rng = np.random.default_rng(0)
+    seen = rng.uniform(100, 200, (60, 50, 1))
+    actions = (seen - 150) / 100 + 0.02 * rng.standard_normal((60, 50, 1))
+    base = trajectories(np.concatenate([actions, -actions], axis=-1))
+    data = replace(base, observations=seen.reshape(-1, 1))
+    prior = fit(data, past_actions=0, state=True, model="gaussian", **vars(QUICK))
+    assert prior.context_size == 1
+    sample = np.mean(
+        [prior.sample(jax.random.key(s), np.array([190.0])) for s in range(20)], axis=0
+    )
+    np.testing.assert_allclose(sample, [0.4, -0.4], atol=0.05)
+    with pytest.raises(SfpError, match=r"sees s\(t\): it cannot act without states"):
+        rollout(prior, jax.random.key(0), count=1, steps=1)
+
+
+def test_split_keeps_trajectories_whole():
+    data, *_ = linear_gaussian(np.random.default_rng(0), episodes=30, steps=20)
+    train, held = split(Conditioning(2).pairs(data), len(data), 0)
+    assert set(train.episodes).isdisjoint(held.episodes)
+    assert len(set(held.episodes)) == 3
+    assert len(train.actions) + len(held.actions) == 30 * 18
+
+
+@pytest.mark.parametrize("k", [0, 1, 3])
+def test_seeds_are_consecutive_actions_of_one_episode(k):
+    steps = np.arange(20)[None, :, None] / 100 + np.arange(30)[:, None, None] / 10_000
+    data = trajectories(np.concatenate([steps, -steps], axis=-1))
+    fitter = Fitter(data, conditioning=Conditioning(k), model="gaussian", fitting=SHORT)
+    seeds = np.asarray(fitter.seeds)
+    assert seeds.shape == (4096, k, 2)
+    np.testing.assert_allclose(np.diff(seeds[..., 0], axis=1), 0.01, atol=1e-6)
+
+
+def test_same_seed_same_bits_and_another_seed_differs():
+    data, *_ = linear_gaussian(np.random.default_rng(0), episodes=20, steps=50)
+    runs = [fit(data, seed=seed, **vars(SHORT)).model.means for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(runs[0], runs[1])
+    assert (np.asarray(runs[0]) != np.asarray(runs[2])).any()
+
+
+class Stopped(Exception):
+    pass
+
+
+@pytest.mark.parametrize(("model", "epoch"), [("realnvp", 1), ("vae", 2)])
+def test_interrupted_and_resumed_gives_the_same_bits(tmp_path, model, epoch):
+    data, *_ = linear_gaussian(np.random.default_rng(0), episodes=20, steps=50)
+
+    def run(name, stop_at=None):
+        fitter = Fitter(data, model=model, fitting=SHORT)
+
+        def progress(done, row):
+            if stop_at is not None and done > stop_at * fitter.blocks:
+                raise Stopped
+
+        fit_to(
+            tmp_path / name,
+            data,
+            fitter,
+            preset="x",
+            progress=progress,
+        )
+
+    run("whole")
+    with pytest.raises(Stopped):
+        run("cut", stop_at=epoch)
+    assert not (tmp_path / "cut").exists()
+    assert (tmp_path / ".cut.fit" / "state.safetensors").exists()
+    run("cut")
+    assert not (tmp_path / ".cut.fit").exists()
+    for file in ("prior.safetensors", "fit.csv", "config.json"):
+        whole, cut = ((tmp_path / n / file).read_bytes() for n in ("whole", "cut"))
+        assert whole == cut, file
+    assert len((tmp_path / "cut" / "fit.csv").read_text().splitlines()) == 4
+
+
+def test_changed_settings_start_anew_instead_of_resuming(tmp_path):
+    data, *_ = linear_gaussian(np.random.default_rng(0), episodes=20, steps=50)
+
+    def run(name, seed, *, stop):
+        fitter = Fitter(data, model="gaussian", fitting=SHORT, seed=seed)
+
+        def progress(done, row):
+            if stop and done > fitter.blocks:
+                raise Stopped
+
+        fit_to(
+            tmp_path / name,
+            data,
+            fitter,
+            preset="x",
+            progress=progress,
+        )
+
+    with pytest.raises(Stopped):
+        run("one", 5, stop=True)
+    run("one", 6, stop=False)
+    run("two", 6, stop=False)
+    one, two = (load_prior(tmp_path / name) for name in ("one", "two"))
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_early_stopping_keeps_the_best(tmp_path):
+    data, *_ = linear_gaussian(np.random.default_rng(0), episodes=20, steps=50)
+    fitting = Fitting(
+        epochs=50,
+        epoch_steps=4,
+        batch=64,
+        learning_rate=0.5,
+        schedule="constant",
+        patience=3,
+    )
+    fitter = Fitter(data, model="gaussian", fitting=fitting)
+    state = fitter.begin()
+    rows = []
+    for row, latest in fitter.epochs(state):
+        rows.append(row)
+        state = latest
+    scores = [row["held_out"] for row in rows]
+    best = int(np.argmax(scores))
+    assert len(rows) == best + 1 + 3 < 50
+    assert fitter.score(state.best, fitting.evaluation) == pytest.approx(max(scores))
+
+
+def test_preset_paper_is_the_paper_s_protocol():
+    paper = PRESETS["paper"]
+    assert (paper.epochs, paper.batch, paper.learning_rate) == (100, 400, 1e-4)
+    assert (paper.l2, paper.schedule, paper.epoch_steps) == (1e-6, "constant", None)
+
+
+def test_bad_input():
+    data, *_ = linear_gaussian(np.random.default_rng(0), episodes=4, steps=10)
+    with pytest.raises(SfpError, match="fewer than a batch of 400"):
+        fit(data)
+    with pytest.raises(SfpError, match="no episode is longer than 10"):
+        fit(data, past_actions=10, batch=8)
+    with pytest.raises(SfpError, match="no observations"):
+        fit(data, state=True, batch=8)
+    with pytest.raises(SfpError, match="unknown model 'flow'"):
+        fit(data, model="flow", batch=8)
+    with pytest.raises(SfpError, match="unknown preset"):
+        fit(data, preset="fast")
+    with pytest.raises(SfpError, match="expected batch above 0, received 0"):
+        fit(data, batch=0)
+    with pytest.raises(SfpError, match="diverged in epoch 1"):
+        fit(data, batch=8, learning_rate=1e30, epochs=1, schedule="constant")
+
+
+def test_a_prior_refuses_other_actions():
+    data, *_ = linear_gaussian(np.random.default_rng(0), episodes=20, steps=50)
+    prior = fit(data, model="gaussian", **vars(SHORT))
+    check_actions(prior, -np.ones(2), np.ones(2), "mine")
+    with pytest.raises(
+        SfpError, match="actions of 2 dimensions, the environment takes 3"
+    ):
+        check_actions(prior, -np.ones(3), np.ones(3), "mine")
+    with pytest.raises(
+        SfpError, match=r"within \[-1, 1\] x \[-1, 1\], the environment"
+    ):
+        check_actions(prior, -2 * np.ones(2), 2 * np.ones(2), "mine")

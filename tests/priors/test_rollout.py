@@ -1,0 +1,53 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sfp.priors.base import Frame, Prior
+from sfp.priors.conditioning import Conditioning
+from sfp.priors.rollout import push, rollout
+
+
+class Echo:
+    """A model whose next action tells its context: their sum plus one hundredth."""
+
+    def sample(self, key, context):
+        return context.reshape(-1, 2).sum(axis=0) + 0.01
+
+    def log_prob(self, action, context):
+        return jnp.zeros(())
+
+
+jax.tree_util.register_static(Echo)
+
+
+def echo(k):
+    frame = Frame(-jnp.ones(2), jnp.ones(2), jnp.zeros(0), jnp.zeros(0))
+    seeds = jnp.arange(3 * k * 2, dtype=jnp.float32).reshape(3, k, 2) / 100
+    return Prior(Echo(), frame, seeds, Conditioning(k))
+
+
+def test_history_is_oldest_first_and_moves_by_one():
+    history = jnp.array([[1.0, 1], [2, 2], [3, 3]])
+    moved = push(history, jnp.array([4.0, 4]))
+    np.testing.assert_array_equal(moved, [[2, 2], [3, 3], [4, 4]])
+    empty = jnp.zeros((0, 2))
+    assert push(empty, jnp.array([1.0, 1])).shape == (0, 2)
+
+
+def test_every_action_follows_from_the_last_k():
+    for k in (0, 1, 2, 3):
+        actions = np.asarray(rollout(echo(k), jax.random.key(0), count=4, steps=6))
+        for sequence in actions:
+            for t in range(k, 6):
+                expected = sequence[t - k : t].sum(axis=0) + 0.01
+                np.testing.assert_allclose(
+                    sequence[t], np.clip(expected, -0.99, 0.99), atol=1e-5
+                )
+
+
+def test_first_actions_follow_from_a_seed():
+    prior = echo(2)
+    actions = np.asarray(rollout(prior, jax.random.key(0), count=30, steps=1))
+    starts = np.asarray(prior.seeds).sum(axis=1) + 0.01
+    found = {tuple(np.round(a[0], 4)) for a in actions}
+    assert found == {tuple(np.round(s, 4)) for s in starts}

@@ -1,0 +1,498 @@
+"""The command line: tables, one JSON document, and errors of one line."""
+
+import csv
+import ctypes.util
+import importlib.metadata
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import sfp
+from sfp.analysis import figures
+from sfp.cli import COMMANDS, main
+
+SFP = Path(sys.executable).with_name("sfp")
+MAP = "#######\n#S...G#\n#######"
+SMALL = ("--episodes", "4", "--steps", "30")
+WALK = ("--trajectories", "2", "--steps", "10", "--repetitions", "2")
+NAME = "sfp/room/scripted-v0"
+Result = namedtuple("Result", "code out err")
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    """Run a command in an empty folder; returns exit code, stdout and stderr."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+
+    def run(*args):
+        capsys.readouterr()
+        code = 0
+        try:
+            main([str(arg) for arg in args])
+        except SystemExit as stop:
+            code = stop.code
+        return Result(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def blank(monkeypatch):
+    """Figures are saved without their content, which is quicker."""
+    save = figures.save
+    monkeypatch.setattr(
+        figures, "save", lambda figure, path: save(Figure((1, 1)), path)
+    )
+
+
+@pytest.fixture
+def collected(run):
+    assert run("collect", "room", *SMALL).code == 0
+    return NAME
+
+
+def document(result):
+    """The one JSON document on stdout, without NaN or infinity."""
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    assert (result.code, result.err) == (0, "")
+    return json.loads(result.out, parse_constant=refuse)
+
+
+def one_line(result, *words):
+    """One line on stderr that begins with `sfp: `, nothing else, exit code 2."""
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("sfp: ")
+    assert result.err.count("\n") == 1
+    assert result.err.endswith("\n")
+    for word in words:
+        assert word in result.err
+    return True
+
+
+# --- tables and documents -----------------------------------------------------------
+
+COMMAND_LINES = {
+    "collect": ("collect", "room", *SMALL, "--force"),
+    "data": ("data", NAME),
+    "explore": ("explore", "room", *WALK),
+    "list": ("list",),
+    "doctor": ("doctor",),
+}
+
+
+@pytest.mark.usefixtures("blank")
+@pytest.mark.parametrize("command", COMMAND_LINES)
+def test_json_has_the_rows_and_columns_of_the_table(run, collected, command):
+    line = COMMAND_LINES[command]
+    table, rows = run(*line), document(run(*line, "--json"))["rows"]
+    assert (table.code, table.err) == (0, "")
+    header = [text.split() for text in table.out.splitlines()]
+    assert list(rows[0]) in header
+    first = header.index(list(rows[0])) + 2
+    printed = [cells[0] for cells in header[first : first + len(rows)]]
+    assert printed == [str(next(iter(row.values()))).split()[0] for row in rows]
+    assert all(list(row) == list(rows[0]) for row in rows)
+
+
+def test_collect(run, datasets):
+    result = run("collect", "room", *SMALL, "--seed", "3", "--json")
+    data = sfp.load(NAME)
+    assert document(result)["rows"] == [
+        {
+            "dataset": NAME,
+            "episodes": 4,
+            "steps": 120,
+            "fingerprint": data.fingerprint[:16],
+            "path": str(datasets / NAME),
+        }
+    ]
+    again = run("collect", "room", *SMALL, "--seed", "3", "--force", "--json")
+    assert again.out == result.out
+    other = run("collect", "room", *SMALL, "--name", "me/other-v1", "--json")
+    row = document(other)["rows"][0]
+    assert row["dataset"] == "me/other-v1"
+    assert row["fingerprint"] != data.fingerprint[:16]  # of seed 0
+    assert f"sfp data {NAME}" in run("collect", "room", *SMALL, "--force").out
+
+
+def test_data(run, collected):
+    result = document(run("data", collected, "--json"))
+    assert [row["dimension"] for row in result["rows"]] == [0, 1]
+    assert result["summary"]["episodes"] == 4
+    assert result["summary"]["columns"] == "actions"
+    assert result["warnings"] == ["only 120 steps: a prior wants tens of thousands."]
+    assert result["figures"] == ["figures/data-sfp-room-scripted-v0.png"]
+    assert Path(result["figures"][0]).read_bytes().startswith(b"\x89PNG")
+    text = run("data", collected, "--out", "deep/er").out
+    assert Path("deep/er/data-sfp-room-scripted-v0.png").is_file()
+    assert "warning: only 120 steps" in text
+    assert "fingerprint  " + result["summary"]["fingerprint"] in text
+
+
+@pytest.mark.usefixtures("blank")
+def test_data_options(run, collected):
+    def summary(*options):
+        return document(run("data", collected, "--json", *options))["summary"]
+
+    columns = summary("--columns", "observations", "goals")["columns"]
+    assert columns == "actions, observations, goals"
+    whole, half = summary(), summary("--keep", "0.5")
+    assert (whole["episodes"], half["episodes"]) == (4, 2)
+    noisy = summary("--uniform", "0.5")
+    assert noisy["episodes"] == 4
+    prints = {s["fingerprint"] for s in (whole, half, noisy)}
+    assert len(prints) == 3
+    assert summary("--uniform", "0.5") == noisy
+    assert summary("--uniform", "0.5", "--seed", "1") != noisy
+
+
+@pytest.mark.usefixtures("blank")
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [("a.npz", "data-a.npz.png"), ("./a.npz", "data-a.npz.png"), ("a b.npz", None)],
+)
+def test_data_of_a_file(run, given, name):
+    np.savez(given, actions=np.random.default_rng(0).random((5, 9, 2)))
+    result = document(run("data", given, "--json"))
+    assert result["figures"] == [f"figures/{name or 'data-a-b.npz.png'}"]
+    assert result["summary"]["source"] == str(Path(given))
+
+
+@pytest.mark.usefixtures("blank")
+def test_data_of_a_path_longer_than_a_file_name(run):
+    folder = Path(*["x" * 60] * 6)
+    folder.mkdir(parents=True)
+    np.savez(folder / "a.npz", actions=np.random.default_rng(0).random((5, 9, 2)))
+    (figure,) = document(run("data", folder / "a.npz", "--json"))["figures"]
+    assert Path(figure).is_file()
+
+
+@pytest.mark.usefixtures("blank")
+def test_data_drops_short_episodes_when_asked(run):
+    actions = np.random.default_rng(0).random((9, 2))
+    np.savez("a.npz", actions=actions, episode_lengths=[5, 1, 3])
+    one_line(run("data", "a.npz"), "episode 1 has 1 action(s)", "--drop-short")
+    found = document(run("data", "a.npz", "--drop-short", "--json"))
+    assert found["summary"]["episodes"] == 2
+
+
+def test_explore(run):
+    line = ("explore", "room", *WALK, "--explorer", "uniform", "--explorer", "scripted")
+    result = document(run(*line, "--json"))
+    assert list(result["rows"][0])[:4] == [
+        *("explorer", "coverage", "coverage_std", "gyration")
+    ]
+    assert [row["explorer"] for row in result["rows"]] == ["uniform", "scripted"]
+    assert result["task"] == "room"
+    assert result["figures"] == [
+        *("figures/explore-room.png", "figures/explore-room-psd.png"),
+        "figures/explore-room.csv",
+    ]
+    for figure in result["figures"][:2]:
+        assert Path(figure).read_bytes().startswith(b"\x89PNG")
+    with Path(result["figures"][2]).open() as file:
+        saved = list(csv.DictReader(file))
+    for row, line_of in zip(result["rows"], saved, strict=True):
+        assert {k: str(v) for k, v in row.items()} == line_of
+    assert document(run(*line, "--json")) == result
+    assert document(run(*line, "--seed", "1", "--json"))["rows"] != result["rows"]
+    one = document(run("explore", "room", *WALK, "--explorer", "scripted", "--json"))
+    assert one["rows"] == result["rows"][1:]
+
+
+@pytest.mark.usefixtures("blank")
+def test_a_map_of_ones_own(run):
+    Path("mine.txt").write_text(MAP)
+    row = document(run("collect", "mine.txt", *SMALL, "--json"))["rows"][0]
+    assert row["dataset"] == "sfp/mine/scripted-v0"
+    result = document(run("explore", "mine.txt", *WALK, "--json"))
+    assert result["task"] == "mine"
+    assert Path("figures/explore-mine.png").is_file()
+    Path("my map.txt").write_text(MAP)
+    one_line(run("collect", "my map.txt", *SMALL), "is no Minari dataset id", "--name")
+    assert run("collect", "my map.txt", *SMALL, "--name", "me/map-v0").code == 0
+
+
+def test_list(run, collected):
+    rows = document(run("list", "--json"))["rows"]
+    names = {(row["kind"], row["name"]) for row in rows}
+    assert {("task", t) for t in ("room", "corridor", "maze", "room-large")} <= names
+    assert {("explorer", "uniform"), ("explorer", "scripted")} <= names
+    assert ("dataset", NAME) in names
+    for kind in ("tasks", "explorers", "datasets"):
+        only = document(run("list", kind, "--json"))["rows"]
+        assert only == [row for row in rows if row["kind"] == kind[:-1]]
+
+
+def test_list_of_nothing(run):
+    result = run("list", "datasets")
+    assert (result.code, result.out) == (0, "There are no datasets yet.\n")
+    assert document(run("list", "datasets", "--json")) == {"rows": []}
+
+
+def test_no_arguments_print_help(run):
+    result = run()
+    assert result.code == 0
+    assert result.out == run("--help").out
+    for command in COMMANDS:
+        assert command in result.out
+        assert run(command, "--help").code == 0
+
+
+# --- doctor -------------------------------------------------------------------------
+
+
+def checks(result):
+    return {row["check"]: row for row in json.loads(result.out)["rows"]}
+
+
+def test_doctor_finds_all(run):
+    result = run("doctor", "--json")
+    rows = checks(result)
+    assert result.code == 0
+    assert rows["numpy"]["found"] == np.__version__
+    assert rows["cores"]["found"].endswith(f"usable of {os.cpu_count()}")
+    assert "cpu" in rows["jax device"]["found"]
+    assert {"python", "sfp", "jax", "minari", "rendering", "datasets"} <= set(rows)
+    assert all(row["status"] in ("ok", "optional") for row in rows.values())
+    assert "All that is needed is there." in run("doctor").out
+
+
+def test_doctor_names_a_missing_package(run, monkeypatch):
+    found = importlib.metadata.version
+
+    def version(name):
+        if name == "pyarrow":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return found(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    result = run("doctor", "--json")
+    assert result.code == 1
+    assert checks(result)["pyarrow"] == {
+        "check": "pyarrow",
+        "status": "missing",
+        "found": "-",
+        "remedy": "pip install pyarrow",
+    }
+    text = run("doctor")
+    assert text.code == 1
+    assert "All that is needed" not in text.out
+
+
+@pytest.mark.parametrize("module", ["jax", "sfp.data.sources.minari"])
+def test_doctor_survives_what_cannot_be_imported(run, monkeypatch, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    result = run("doctor", "--json")
+    assert result.code == 1
+    missing = [r for r in checks(result).values() if r["status"] == "missing"]
+    assert [row["check"] for row in missing] == [
+        "jax device" if module == "jax" else "datasets"
+    ]
+    assert missing[0]["remedy"]
+
+
+def test_doctor_sees_a_folder_that_may_not_be_written(run, datasets, monkeypatch):
+    remedy = "set MINARI_DATASETS_PATH to a folder that you may write to"
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    result = run("doctor", "--json")
+    assert result.code == 1
+    assert checks(result)["datasets"]["remedy"] == remedy
+    monkeypatch.undo()
+
+
+def test_doctor_sees_a_file_in_the_place_of_the_datasets(run, datasets):
+    datasets.write_text("not a folder")
+    result = run("doctor", "--json")
+    assert result.code == 1
+    assert checks(result)["datasets"]["found"] == f"{datasets} is not writable"
+
+
+def test_doctor_mentions_little_space_and_no_opengl(run, monkeypatch):
+    usage = namedtuple("usage", "total used free")(2**40, 2**40, 2**20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
+    monkeypatch.setattr(ctypes.util, "find_library", lambda name: None)
+    result = run("doctor", "--json")
+    rows = checks(result)
+    assert result.code == 0
+    assert rows["datasets"]["status"] == rows["rendering"]["status"] == "optional"
+    assert "0.0 GiB free" in rows["datasets"]["found"]
+    assert "apt-get install" in rows["rendering"]["remedy"]
+
+
+# --- errors -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("collect rooom", "unknown task 'rooom': did you mean room"),
+        ("collect nowhere.txt", "there is no map at nowhere.txt"),
+        ("collect room --episodes 0", "episodes of at least 1, received 0"),
+        ("collect room --steps 1", "steps of at least 2, received 1"),
+        ("collect room --seed -1", "seed of at least 0, received -1"),
+        ("collect room --name nonsense", "'nonsense' is no Minari dataset id"),
+        ("collect no-start.txt", "has no start"),
+        ("collect no-goal.txt", "has no goal"),
+        ("collect walled.txt", "cannot be reached"),
+        ("collect letters.txt", "line 1, column 2"),
+        ("collect empty.txt", "is empty"),
+        ("collect binary.txt", "cannot read the map"),
+        ("data sfp/room/scriptd-v0", "unknown dataset"),
+        ("data empty.txt", "cannot tell the format"),
+        ("data truncated.npz", "cannot read truncated.npz"),
+        ("data truncated.hdf5", "cannot read truncated.hdf5"),
+        ("data nan.npz", "episode 1, step 2 is NaN or infinite"),
+        ("data pickled.npz", "holds pickled Python objects"),
+        ("data good.npz --keep 0", "share to keep in (0, 1], received 0"),
+        ("data good.npz --keep nan", "share to keep in (0, 1], received nan"),
+        ("data good.npz --uniform 1.5", "share to replace in [0, 1], received 1.5"),
+        ("data good.npz --seed -1", "seed of at least 0, received -1"),
+        ("data good.npz --columns images", "lacks 'images'"),
+        ("data good.npz --out empty.txt", "cannot write empty.txt/data-good.npz.png"),
+        ("explore rooom", "unknown task 'rooom'"),
+        ("explore room --explorer unifrom", "unknown explorer 'unifrom': did you mean"),
+        ("explore room --steps 0", "steps of at least 1, received 0"),
+        ("explore room --trajectories 0", "trajectories of at least 1"),
+        ("explore room --repetitions -2", "repetitions of at least 1, received -2"),
+        ("explore room --seed -1", "seed of at least 0, received -1"),
+        (
+            "explore room --steps 2 --repetitions 1 --out empty.txt",
+            "cannot write empty.txt/explore-room.png",
+        ),
+        ("explore no-goal.txt", "has no goal"),
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["table", "json"])
+def test_errors_are_one_line(run, datasets, line, words, options):
+    maps = {
+        "no-start": "#..G#",
+        "no-goal": "#S..#",
+        "walled": "S#G",
+        "letters": "SxG",
+        "empty": "",
+    }
+    for name, text in maps.items():
+        Path(f"{name}.txt").write_text(text)
+    Path("binary.txt").write_bytes(b"\xff\xfe\x00")
+    actions = np.random.default_rng(0).random((3, 5, 2))
+    np.savez("good.npz", actions=actions)
+    actions[1, 2, 0] = np.nan
+    np.savez("nan.npz", actions=actions)
+    np.savez("pickled.npz", actions=np.array([{}], object))
+    Path("truncated.npz").write_bytes(Path("good.npz").read_bytes()[:300])
+    Path("truncated.hdf5").write_bytes(b"\x89HDF\r\n\x1a\n")
+    assert one_line(run(*line.split(), *options), words)
+    assert not datasets.exists()
+    assert not Path("figures").exists()
+
+
+def test_an_existing_dataset_asks_for_force(run, collected):
+    one_line(run("collect", "room", *SMALL), "exists already", "--force")
+    assert run("collect", "room", *SMALL, "--force").code == 0
+
+
+def test_a_damaged_dataset_of_ours(run, collected, datasets):
+    path = datasets / NAME / "data" / "main_data.hdf5"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    one_line(run("data", NAME), "data/main_data.hdf5 is not what was written")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "collct room",
+        "collect",
+        "collect room maze",
+        "collect room --episodes many",
+        "collect room --episode 3 --nonsense",
+        "data",
+        "data x --columns pictures",
+        "explore",
+        "list cheese",
+    ],
+)
+def test_misuse_is_explained_on_stderr(run, line):
+    result = run(*line.split())
+    assert (result.code, result.out) == (2, "")
+    assert result.err
+    assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (KeyboardInterrupt, 130, "sfp: interrupted; nothing half-written was left"),
+        (
+            MemoryError("Unable to allocate 74 GiB"),
+            2,
+            "sfp: out of memory: Unable",
+        ),
+        (MemoryError, 2, "sfp: out of memory: ask for less at a time."),
+    ],
+)
+def test_what_may_happen_in_the_middle_is_one_line(
+    run, datasets, monkeypatch, error, code, words
+):
+    def stop(*args):
+        raise error
+
+    monkeypatch.setattr(sys.modules["sfp.data.collect"], "Scripted", stop)
+    result = run("collect", "room", *SMALL)
+    assert (result.code, result.out) == (code, "")
+    assert result.err.startswith(words)
+    assert result.err.count("\n") == 1
+    assert [path for path in datasets.rglob("*") if path.is_file()] == []
+
+
+# --- the program itself -------------------------------------------------------------
+
+
+def test_the_program_runs_and_says_what_went_wrong():
+    fine = subprocess.run(
+        [SFP, "list", "tasks", "--json"], capture_output=True, text=True
+    )
+    assert document(Result(fine.returncode, fine.stdout, fine.stderr))["rows"]
+    wrong = subprocess.run([SFP, "collect", "romo"], capture_output=True, text=True)
+    assert one_line(Result(wrong.returncode, wrong.stdout, wrong.stderr), "room")
+
+
+@pytest.mark.parametrize("args", [["list"], ["--help"]])
+def test_a_reader_that_has_seen_enough_hears_nothing(args):
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as pipe:
+        run = subprocess.run([SFP, *args], stdout=pipe, stderr=subprocess.PIPE)
+    assert (run.returncode, run.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+def test_output_to_a_full_disk_is_one_line():
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [SFP, "list", "--json"], stdout=full, stderr=subprocess.PIPE
+        )
+    assert run.stderr == b"sfp: [Errno 28] No space left on device.\n"
+    assert run.returncode == 2
+
+
+def test_output_that_is_closed_is_no_error():
+    run = subprocess.run(
+        ["sh", "-c", f"exec '{SFP}' list >&-"], stderr=subprocess.PIPE, check=False
+    )
+    assert (run.returncode, run.stderr) == (0, b"")
