@@ -11,10 +11,13 @@ TESTS ?= tests
 
 .PHONY: demo test check bench clean
 
+demo: export MINARI_DATASETS_PATH = demo/datasets
 demo: $(READY)
-	@MPLBACKEND=Agg MINARI_DATASETS_PATH=demo/datasets $(BIN)/sfp collect room --episodes 4000 --seed 0 --force
-	@MPLBACKEND=Agg MINARI_DATASETS_PATH=demo/datasets $(BIN)/sfp data sfp/room/scripted-v0 --out demo
-	@MPLBACKEND=Agg $(BIN)/sfp explore room-large --explorer uniform --explorer scripted --out demo
+	@$(BIN)/sfp collect room --episodes 4000 --seed 0 --force
+	@$(BIN)/sfp data sfp/room/scripted-v0 --out demo
+	@$(BIN)/sfp prior show room --past 0.9 0 --past 0.6 0.6 --past -0.5 -0.7 --out demo
+	@$(BIN)/sfp explore room-large --prior room --out demo
+	@echo "Done: look at demo/explore-room-large.png, demo/data-sfp-room-scripted-v0.png and demo/prior-room.png."
 
 test: check
 	$(BIN)/python -m pytest -n 2 $(TESTS)
@@ -25,7 +28,8 @@ check: $(READY)
 	$(BIN)/pyright
 
 bench: $(READY)
-	@for file in benchmarks/*.py; do $(BIN)/python $$file || exit 1; done
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	@for name in maze collect fit; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

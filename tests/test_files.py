@@ -76,18 +76,26 @@ def test_a_failure_leaves_nothing_and_keeps_the_old(tmp_path, target, error, for
     assert content(tmp_path) == before
 
 
-def test_a_failure_while_finishing_keeps_the_old(tmp_path, target, monkeypatch):
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_what_cannot_be_synced_does_not_take_the_name(
+    tmp_path, target, monkeypatch, kind
+):
     before = content(tmp_path)
 
     def full(fd):
         raise OSError(28, "No space left on device")
 
+    def write():
+        if kind == "folder":
+            with atomic_folder(target, force=True) as draft:
+                fill(draft)
+        else:
+            with atomic_file(target / "a.txt") as draft:
+                draft.write_text("new")
+
     monkeypatch.setattr(os, "fsync", full)
-    with (
-        pytest.raises(SfpError, match=r"cannot write .*/target: No space left"),
-        atomic_folder(target, force=True) as draft,
-    ):
-        fill(draft)
+    with pytest.raises(SfpError, match=r"cannot write .*: No space left on device\."):
+        write()
     assert content(tmp_path) == before
 
 

@@ -109,6 +109,10 @@ def test_thresholds():
     assert kinds(describe(data(values))) == ["repeated"]
     values[:, 25, 0] += 0.1  # 24 of 499
     assert kinds(describe(data(values))) == []
+    for deviation, expected in ((0.041, []), (0.039, ["little"])):  # of a range of 2
+        values = smooth()
+        values[:, :, 0] *= deviation / values[:, :, 0].std()
+        assert kinds(describe(data(values))) == expected
     many = smooth()
     many[:, :, 0] = np.round(8 * many[:, :, 0] / 0.68) / 8  # 17 values
     assert len(np.unique(many[:, :, 0])) == 17

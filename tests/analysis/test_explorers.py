@@ -98,6 +98,8 @@ def test_an_explorer_does_not_depend_on_the_others():
     for walk in (*forward, *backward):
         np.testing.assert_array_equal(walk.paths, alone[walk.name].paths)
         np.testing.assert_array_equal(walk.actions, alone[walk.name].actions)
+    starts = [walk.paths[:, 0] for walk in alone.values()]
+    assert (starts[0] != starts[1]).all()  # each has a random stream of its own
     names = list(EXPLORERS)
     assert [walk.name for walk in forward] == names
     assert [walk.name for walk in backward] == names[::-1]

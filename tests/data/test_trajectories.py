@@ -168,6 +168,19 @@ def test_uniform_replaces_whole_episodes_and_no_others(share, count):
     assert noisy.actions.dtype == np.float32
 
 
+def test_uniform_replaces_every_episode_equally_often():
+    data = encoded((2,) * 8)
+    counts = np.zeros(8)
+    for seed in range(200):
+        noisy = data.replace_by_uniform(0.25, np.random.default_rng(seed))
+        counts += [
+            (old != new).all()
+            for old, new in zip(episodes_of(data), episodes_of(noisy), strict=True)
+        ]
+    assert counts.sum() == 400
+    assert (abs(counts - 50) < 4 * np.sqrt(200 * 0.25 * 0.75)).all()
+
+
 def test_uniform_is_uniform_within_the_bounds_and_by_the_seed():
     low, high = np.float32([-3.0, 10.0]), np.float32([1.0, 10.5])
     data = encoded((50_000,), low=low, high=high)
