@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 import sfp
 from sfp.analysis import figures
 from sfp.cli import COMMANDS, main
+from sfp.cli.console import show
 
 SFP = Path(sys.executable).with_name("sfp")
 MAP = "#######\n#S...G#\n#######"
@@ -105,6 +106,31 @@ def test_json_has_the_rows_and_columns_of_the_table(run, collected, command):
     printed = [cells[0] for cells in header[first : first + len(rows)]]
     assert printed == [str(next(iter(row.values()))).split()[0] for row in rows]
     assert all(list(row) == list(rows[0]) for row in rows)
+
+
+@pytest.mark.parametrize("columns", [2, 30])
+def test_a_table_too_wide_for_the_terminal_is_turned(capsys, monkeypatch, columns):
+    monkeypatch.setenv("TERM", "dumb")  # 80 characters wide
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    values = {f"value_{i}": 1 / (i + 3) for i in range(columns)}
+    rows = [{"explorer": name, **values} for name in ("uniform", "scripted")]
+    show(rows, json=False, title="a title")
+    out = capsys.readouterr().out
+    lines = [line.split() for line in out.splitlines() if line.strip()]
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 80
+    if columns == 2:
+        assert lines[1] == ["explorer", "value_0", "value_1"]
+        assert lines[3] == ["uniform", "0.3333", "0.25"]
+    else:
+        assert lines[1] == ["explorer", "uniform", "scripted"]
+        assert lines[3] == ["value_0", "0.3333", "0.3333"]
+        assert len(lines) == 3 + columns
+
+
+def test_a_table_in_a_pipe_is_never_cut(capsys):
+    show([{"path": "x" * 300, **{f"v{i}": i for i in range(99)}}], json=False)
+    assert "x" * 300 in capsys.readouterr().out
 
 
 def test_collect(run, datasets):
@@ -463,32 +489,32 @@ def test_what_may_happen_in_the_middle_is_one_line(
 # --- the program itself -------------------------------------------------------------
 
 
+def program(*args, **streams):
+    """Run the installed program, its output buffered as it is for users."""
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | streams
+    run = subprocess.run([SFP, *args], env=env, text=True, **streams)
+    return Result(run.returncode, run.stdout, run.stderr)
+
+
 def test_the_program_runs_and_says_what_went_wrong():
-    fine = subprocess.run(
-        [SFP, "list", "tasks", "--json"], capture_output=True, text=True
-    )
-    assert document(Result(fine.returncode, fine.stdout, fine.stderr))["rows"]
-    wrong = subprocess.run([SFP, "collect", "romo"], capture_output=True, text=True)
-    assert one_line(Result(wrong.returncode, wrong.stdout, wrong.stderr), "room")
+    assert document(program("list", "tasks", "--json"))["rows"]
+    assert one_line(program("collect", "romo"), "did you mean room")
 
 
-@pytest.mark.parametrize("args", [["list"], ["--help"]])
+@pytest.mark.parametrize("args", [["list"], ["list", "--json"], ["--help"]])
 def test_a_reader_that_has_seen_enough_hears_nothing(args):
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "w") as pipe:
-        run = subprocess.run([SFP, *args], stdout=pipe, stderr=subprocess.PIPE)
-    assert (run.returncode, run.stderr) == (0, b"")
+        assert program(*args, stdout=pipe) == (0, None, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
 def test_output_to_a_full_disk_is_one_line():
     with Path("/dev/full").open("w") as full:
-        run = subprocess.run(
-            [SFP, "list", "--json"], stdout=full, stderr=subprocess.PIPE
-        )
-    assert run.stderr == b"sfp: [Errno 28] No space left on device.\n"
-    assert run.returncode == 2
+        result = program("list", "--json", stdout=full)
+    assert result == (2, None, "sfp: [Errno 28] No space left on device.\n")
 
 
 def test_output_that_is_closed_is_no_error():

@@ -1,4 +1,4 @@
-"""Every Python example in README and docs runs as it stands; every link leads somewhere."""
+"""Every Python example in the docs runs as it stands; every link leads somewhere."""
 
 import re
 from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 
 from sfp import files
 from sfp.errors import SfpError
-from sfp.files import SteadyFile, atomic_file, atomic_folder, verify_checksums
+from sfp.files import atomic_file, atomic_folder, verify_checksums
 
 
 def content(folder):
@@ -317,27 +317,6 @@ def test_garbage_in_place_of_checksums(target, garbage):
     (target / "SHA256SUMS").write_bytes(garbage)
     with pytest.raises(SfpError, match=r"SHA256SUMS is (damaged|truncated)"):
         verify_checksums(target)
-
-
-def test_steady_file_takes_all_and_raises_the_first_error_on_closing(tmp_path):
-    path = tmp_path / "x"
-    path.touch()
-    with SteadyFile(path, "r+") as file:
-        assert file.write(b"hello") == 5
-        assert file.truncate(3) == 3
-    assert path.read_bytes() == b"hel"
-
-    def fill_up():
-        with SteadyFile("/dev/full", "r+") as file:
-            assert file.write(b"hello") == 5
-            first = file.error
-            assert file.write(b"more") == 4
-            assert file.truncate(7) == 7
-            assert file.error is first
-            raise RuntimeError("what HDF5 makes of it")
-
-    with pytest.raises(OSError, match="No space left on device"):
-        fill_up()
 
 
 def test_stale_draft_of_a_killed_process_is_gone_at_the_next_try(tmp_path):

@@ -16,6 +16,10 @@ class SfpError(Exception):
         super().__init__(" ".join(message.split()))
 
 
+class MissingColumn(SfpError):
+    """The data does not hold what was asked for."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str], remedy: str) -> SfpError:
     """The error for a name that is in no table, with the nearest ones that are."""
     known = sorted(known)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import hashlib
-import io
 import os
 import re
 import shutil
@@ -58,44 +57,6 @@ def atomic_file(target: Path) -> Iterator[Path]:
             draft.replace(target)
         finally:
             draft.unlink(missing_ok=True)
-
-
-class SteadyFile(io.FileIO):
-    """A file that takes every write; the first error is kept and raised by `close`.
-
-    For HDF5, which crashes the whole process when a write fails.
-    """
-
-    error: OSError | None = None
-
-    def write(self, data) -> int:
-        """Write all of it, unless something failed before."""
-        left = memoryview(data)
-        with self._keep_error():
-            while left and self.error is None:
-                left = left[super().write(left) :]
-        return len(data)
-
-    def truncate(self, size: int | None = None) -> int:
-        """Set the length, unless something failed before."""
-        with self._keep_error():
-            if self.error is None:
-                return super().truncate(size)
-        return size or 0
-
-    def close(self) -> None:
-        """Close, and raise what was kept."""
-        super().close()
-        error, self.error = self.error, None
-        if error is not None:
-            raise error
-
-    @contextlib.contextmanager
-    def _keep_error(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            self.error = error
 
 
 def write_checksums(folder: Path) -> None:

@@ -292,6 +292,13 @@ def test_a_file_in_the_place_of_the_datasets(datasets):
         small()
 
 
+def test_a_name_that_no_disk_takes(datasets):
+    for _ in range(2):  # also when the folder of datasets is there
+        with pytest.raises(SfpError, match=r"cannot write .*: File name too long"):
+            small(name="x" * 300 + "-v0")
+        assert content(datasets) == {}
+
+
 def test_metadata_says_how_it_was_made(datasets):
     small()
     metadata = json.loads((datasets / NAME / "data" / "metadata.json").read_text())

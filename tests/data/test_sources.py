@@ -20,8 +20,8 @@ import pytest
 from gymnasium import spaces
 from minari.data_collector import EpisodeBuffer
 
-import sfp
 from sfp.data.sources import load
+from sfp.data.sources.minari import local_datasets, root
 from sfp.errors import SfpError
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "lerobot"
@@ -77,7 +77,7 @@ def write_minari(
         data_format=data_format,
         **options,
     )
-    return sfp.data.sources.minari.root() / f"test/{name}-v0"
+    return root() / f"test/{name}-v0"
 
 
 def with_final(values):
@@ -1046,6 +1046,14 @@ def test_unknown_dataset_names_the_nearest(datasets):
         load("test/hdf5-v0")
 
 
+def test_datasets_that_are_links_are_found(datasets, tmp_path):
+    path = minari_goals("hdf5")(None, recorded())
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert local_datasets() == ["test/hdf5-v0"]
+    assert load("test/hdf5-v0").lengths.tolist() == list(LENGTHS)
+
+
 @pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "a\nb", "~", "*", "\udcff"])
 def test_strange_names_are_unknown_datasets(name):
     with pytest.raises(SfpError, match="unknown dataset"):
@@ -1069,3 +1077,15 @@ def test_a_path_wins_over_a_dataset_of_the_same_name(tmp_path, monkeypatch):
     (tmp_path / "test").mkdir()
     shutil.copytree(FIXTURES / "v2", tmp_path / "test" / "hdf5-v0")
     assert load("test/hdf5-v0").dims == 3
+
+
+def test_an_optional_column_is_read_only_where_there_is_one(tmp_path):
+    actions = np.zeros((8, 2), np.float32)
+    base = {"actions": actions, "observations": actions, "episode_lengths": [4, 4]}
+    np.savez(tmp_path / "plain.npz", **base)
+    np.savez(tmp_path / "goal.npz", **base, goals=actions)
+    columns = ("observations",)
+    plain = load(tmp_path / "plain.npz", columns=columns, optional="goals")
+    goal = load(tmp_path / "goal.npz", columns=columns, optional="goals")
+    assert plain.columns == ("actions", "observations")
+    assert goal.columns == ("actions", "observations", "goals")

@@ -159,7 +159,10 @@ def test_own_map_by_text_file_and_specification(tmp_path):
             *_, info = env.step(np.array([1.0, 0.0], np.float32))
         assert info["is_success"]
         json.loads(env.spec.to_json())
-    assert get_task(str(path)).make().unwrapped.maze.layout.name == "mine"
+    task = get_task(str(path))
+    path.unlink()
+    assert task.name == "mine"
+    assert task.make().unwrapped.maze.layout.shortest_way == 4
 
 
 def test_unknown_task_and_missing_map():

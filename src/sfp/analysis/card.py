@@ -143,5 +143,5 @@ def _facts(card: Card) -> str:
     return (
         f"# Action prior\n\n| | |\n|---|---|\n{table}\n\n"
         "Use it where actions have the same dimensions, meaning, bounds and rate:\n\n"
-        "```python\nimport sfp\n\nprior = sfp.load_prior('this/folder')\n```"
+        '```python\nimport sfp\n\nprior = sfp.load_prior("this/folder")\n```'
     )

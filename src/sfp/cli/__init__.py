@@ -64,7 +64,11 @@ def main(args: list[str] | None = None) -> None:
             sys.exit(0)
         _stop(2, f"{error}.")
     except KeyboardInterrupt:
-        _stop(130, "interrupted; nothing half-written was left behind.")
+        _stop(
+            130,
+            "interrupted; nothing half-written was left behind. A fit goes on "
+            "from its last epoch when you give the same command again.",
+        )
 
 
 def _stop(code: int, reason: str) -> NoReturn:

@@ -35,6 +35,8 @@ def show(
 ) -> None:
     """Print rows as a table and notes below it, or all of it as one JSON document.
 
+    A table too wide for the terminal is turned on its side.
+
     Args:
         rows: all with the same keys, which are the column names of both.
         json: print `{"rows": [...], ...}` instead.
@@ -46,16 +48,15 @@ def show(
     if json:
         print(jsonlib.dumps({**document, "rows": list(rows)}, indent=2))
         return
-    console = _Console(width=None if sys.stdout.isatty() else 160)
+    console = _Console(width=None if sys.stdout.isatty() else 10_000)
     for line in head:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if rows:
-        table = Table(title=escape(title) or None, title_justify="left", box=box.SIMPLE)
-        for name, value in rows[0].items():
-            number = isinstance(value, int | float)
-            table.add_column(name, justify="right" if number else "left")
-        for row in rows:
-            table.add_row(*(escape(_cell(value)) for value in row.values()))
+        table = _table(rows, title)
+        unlimited = console.options.update(max_width=10_000)
+        wide = console.measure(table, options=unlimited).maximum > console.width
+        if wide and len(rows) < len(rows[0]):
+            table = _table(_turned(rows), title)
         console.print(table)
     for note in notes:
         console.print(note, markup=False, highlight=False, soft_wrap=True)
@@ -65,6 +66,25 @@ class _Console(Console):
     def on_broken_pipe(self) -> None:
         """Leave it to `main`."""
         raise BrokenPipeError
+
+
+def _table(rows: Rows, title: str) -> Table:
+    table = Table(title=escape(title) or None, title_justify="left", box=box.SIMPLE)
+    for name, value in rows[0].items():
+        number = isinstance(value, int | float)
+        table.add_column(name, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*(escape(_cell(value)) for value in row.values()))
+    return table
+
+
+def _turned(rows: Rows) -> Rows:
+    """A row per column; what was in the first column heads the others."""
+    first, *others = rows[0]
+    return [
+        {first: name, **{_cell(row[first]): row[name] for row in rows}}
+        for name in others
+    ]
 
 
 def _cell(value: Any) -> str:

@@ -70,7 +70,12 @@ def fit(
         raise SfpError(f"{out} exists already: add --force to replace it.")
     keep_compiled()
     conditioning = Conditioning(past_actions, state)
-    trajectories = load(dataset, columns=conditioning.columns, drop_short=drop_short)
+    trajectories = load(
+        dataset,
+        columns=conditioning.columns,
+        optional="goals" if state else None,
+        drop_short=drop_short,
+    )
     rng = np.random.default_rng([seed, 3])
     if keep != 1.0:
         trajectories = trajectories.keep(keep, rng)

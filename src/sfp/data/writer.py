@@ -1,9 +1,11 @@
-"""Writing episodes as a Minari dataset: streamed, checksummed, whole or absent."""
+"""Writing episodes as a Minari dataset: checksummed, whole or absent."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+import io
+import os
+from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
@@ -15,7 +17,7 @@ from minari.namespace import create_namespace
 
 from sfp.data.sources import minari
 from sfp.errors import SfpError
-from sfp.files import SteadyFile, atomic_folder
+from sfp.files import atomic_folder
 
 
 def check_id(dataset_id: str, *, force: bool = False) -> None:
@@ -28,7 +30,7 @@ def check_id(dataset_id: str, *, force: bool = False) -> None:
             "e.g. --name sfp/room/scripted-v0."
         ) from None
     target = minari.root() / dataset_id
-    if not target.exists():
+    if not os.path.exists(target):  # False too for a name that cannot be
         return
     if not minari.matches(target):
         raise SfpError(f"{target} is there and no dataset: choose another --name.")
@@ -48,11 +50,11 @@ def write(
     algorithm: str,
     force: bool = False,
 ) -> None:
-    """Write episodes, one after the other as they come, as a local Minari dataset.
+    """Write episodes as a local Minari dataset; the file is in memory until complete.
 
     Args:
         dataset_id: such as `sfp/room/scripted-v0`.
-        episodes: an iterable; only what it holds at a time is in memory.
+        episodes: an iterable, taken one after the other.
         env: gives the spaces and the specification to rebuild it from.
         description: for `minari show`.
         algorithm: what acted.
@@ -77,21 +79,14 @@ def write(
             data_format="hdf5",
         )
         storage.update_metadata(metadata)
-        with SteadyFile(draft / "data" / "main_data.hdf5", "r+") as file:
-            storage._file_path = file  # pyright: ignore[reportAttributeAccessIssue]
-            storage.update_episodes(_watched(episodes, file))
+        # In memory first: HDF5 crashes the whole process when a write to disk fails.
+        file = io.BytesIO()
+        storage._file_path = file  # pyright: ignore[reportAttributeAccessIssue]
+        storage.update_episodes(episodes)
+        (draft / "data" / "main_data.hdf5").write_bytes(file.getbuffer())
+        storage.update_metadata({"dataset_size": storage.get_size()})
     namespace = parse_dataset_id(dataset_id)[0]
     if namespace is not None:
         # It is only a label: no harm if it is there already or does not fit on disk.
         with contextlib.suppress(ValueError, OSError):
             create_namespace(namespace)
-
-
-def _watched(
-    episodes: Iterable[EpisodeBuffer], file: SteadyFile
-) -> Iterator[EpisodeBuffer]:
-    """Episodes for as long as they can be written."""
-    for episode in episodes:
-        yield episode
-        if file.error is not None:
-            return

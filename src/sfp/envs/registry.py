@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from sfp.envs.layout import Layout
 from sfp.envs.maze import EPISODE_STEPS
 from sfp.errors import SfpError, unknown
 
@@ -75,7 +76,8 @@ def get_task(name: str) -> Task:
     if path.suffix == ".txt":
         if not path.is_file():
             raise SfpError(f"there is no map at {path}: expected a text file.")
-        kwargs = {"layout": str(path)}
+        # The map itself, not its path: what is recorded in it can be rebuilt anywhere.
+        kwargs = {"layout": Layout.from_file(path).to_ascii() + "\n"}
         return Task(path.stem, CUSTOM_MAZE, "point-maze", f"map {path}", kwargs)
     raise unknown(
         "task", name, TASKS, "`sfp list tasks` shows all; a map is a path to a .txt."

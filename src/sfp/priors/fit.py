@@ -14,7 +14,7 @@ import numpy as np
 import optax
 
 from sfp.data.trajectories import Trajectories
-from sfp.errors import SfpError, unknown
+from sfp.errors import SfpError, at_least, unknown
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning, Pairs, states
 from sfp.priors.models import get_model
@@ -51,7 +51,7 @@ class Fitting:
     learning_rate: float = 1e-3
     schedule: Literal["constant", "cosine"] = "cosine"
     l2: float = 1e-6
-    patience: int = 1000
+    patience: int = 10
     evaluation: int = 20_000
 
     def __post_init__(self):
@@ -71,6 +71,7 @@ PRESETS = {
         epoch_steps=None,
         learning_rate=1e-4,
         schedule="constant",
+        patience=100,
         evaluation=1_000_000,
     ),
 }
@@ -110,6 +111,7 @@ class Fitter:
         fitting: Fitting = PRESETS["default"],
         seed: int = 0,
     ):
+        at_least(0, seed=seed)
         self.model, self.entry = model, get_model(model)
         self.conditioning, self.fitting, self.seed = conditioning, fitting, seed
         self.frame = make_frame(data, conditioning)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sfp.data.sources import hdf5, lerobot, minari, npz
 from sfp.data.trajectories import COLUMNS, Trajectories
-from sfp.errors import SfpError, unknown
+from sfp.errors import MissingColumn, SfpError, unknown
 
 FORMATS = (minari, lerobot, hdf5, npz)
 
@@ -20,6 +20,7 @@ def load(
     source: str | Path,
     *,
     columns: Iterable[str] = ("actions",),
+    optional: str | None = None,
     drop_short: bool = False,
 ) -> Trajectories:
     """Read recordings: a Minari dataset id, a LeRobot folder, an HDF5 or npz file.
@@ -29,9 +30,15 @@ def load(
     Args:
         source: id or path.
         columns: any of `actions`, `observations`, `goals`, `images`.
+        optional: one more of them, to be read if it is there.
         drop_short: leave out episodes of fewer than two actions instead of refusing.
     """
     columns = {"actions", *columns}
+    if optional is not None:
+        try:
+            return load(source, columns={*columns, optional}, drop_short=drop_short)
+        except MissingColumn:
+            return load(source, columns=columns, drop_short=drop_short)
     for column in columns - set(COLUMNS):
         raise unknown("column", column, COLUMNS, "Ask for one of these.")
     wanted = tuple(c for c in COLUMNS if c in columns)

@@ -11,7 +11,7 @@ import numpy as np
 
 from sfp.data.sources.boundaries import split
 from sfp.data.trajectories import Episode, Trajectories, assemble
-from sfp.errors import SfpError
+from sfp.errors import MissingColumn, SfpError
 
 NAME = "HDF5"
 D4RL: dict[str, str] = {
@@ -52,7 +52,7 @@ def read(
 def _dataset(group: h5py.Group, key: str, path: Path) -> np.ndarray:
     node = group.get(key)
     if not isinstance(node, h5py.Dataset):
-        raise SfpError(
+        raise MissingColumn(
             f"{path} lacks {key!r} in {group.name!r}: it has {', '.join(group)}."
         )
     return node[()]
@@ -61,7 +61,9 @@ def _dataset(group: h5py.Group, key: str, path: Path) -> np.ndarray:
 def _d4rl(file: h5py.File, columns: tuple[str, ...], path: Path) -> Iterator[Episode]:
     unheld = [c for c in columns if c not in D4RL]
     if unheld:
-        raise SfpError(f"{path} lacks {unheld[0]!r}: D4RL files have no such column.")
+        raise MissingColumn(
+            f"{path} lacks {unheld[0]!r}: D4RL files have no such column."
+        )
     values = {c: _dataset(file, D4RL[c], path) for c in columns}
     marks = {k: _dataset(file, k, path) for k in ("terminals", "timeouts") if k in file}
     return split(values, marks, source=str(path))
@@ -71,7 +73,7 @@ def _robomimic(
     group: h5py.Group, columns: tuple[str, ...], path: Path
 ) -> Iterator[Episode]:
     if columns != ("actions",):
-        raise SfpError(
+        raise MissingColumn(
             f"{path} is in robomimic's layout, of which sfp reads actions only; asked "
             f"for {', '.join(columns[1:])}."
         )

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfp.data.trajectories import Episode, Trajectories, assemble
-from sfp.errors import SfpError
+from sfp.errors import MissingColumn, SfpError
 
 NAME = "a LeRobot dataset"
 FEATURES: dict[str, str] = {"actions": "action", "observations": "observation.state"}
@@ -35,7 +35,7 @@ def read(
         )
     for column in columns:
         if FEATURES.get(column) not in info["features"]:
-            raise SfpError(
+            raise MissingColumn(
                 f"{path} lacks {column} ({FEATURES.get(column, 'unsupported')}): it "
                 f"has {', '.join(info['features'])}."
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import io
 import json
 import math
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from sfp.data.trajectories import Episode, Trajectories, assemble
-from sfp.errors import SfpError
+from sfp.errors import MissingColumn, SfpError
 from sfp.files import verify_checksums
 
 NAME = "a Minari dataset"
@@ -42,10 +43,9 @@ def root() -> Path:
 
 
 def local_datasets() -> list[str]:
-    """The ids of all local datasets."""
-    found = root().rglob("data/metadata.json")
-    ids = (file.parent.parent.relative_to(root()) for file in found)
-    return sorted(str(i) for i in ids if not any(p.startswith(".") for p in i.parts))
+    """The ids of all local datasets; what is hidden is being written."""
+    found = glob.glob("**/data/metadata.json", root_dir=root(), recursive=True)
+    return sorted(str(Path(file).parent.parent) for file in found)
 
 
 def matches(path: Path) -> bool:
@@ -105,7 +105,7 @@ def _locate(
     for column in columns:
         if not found[column]:
             names = ["/".join(place.key) for place in parts] or ["nothing else"]
-            raise SfpError(
+            raise MissingColumn(
                 f"{path} lacks {column}: besides actions it has {', '.join(names)}."
             )
     return {column: found[column][0] for column in columns}

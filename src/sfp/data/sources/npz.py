@@ -9,7 +9,7 @@ import numpy as np
 
 from sfp.data.sources.boundaries import split
 from sfp.data.trajectories import Episode, Trajectories, assemble
-from sfp.errors import SfpError
+from sfp.errors import MissingColumn, SfpError
 
 NAME = "a NumPy archive"
 BOUNDARIES = ("episode_ends", "episode_lengths", "terminals", "timeouts")
@@ -33,7 +33,7 @@ def read(
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         missing = [c for c in columns if c not in archive.files]
         if missing:
-            raise SfpError(
+            raise MissingColumn(
                 f"{path} lacks {', '.join(map(repr, missing))}: it has "
                 f"{', '.join(archive.files) or 'nothing'}."
             )
