@@ -306,3 +306,10 @@ def test_metadata_says_how_it_was_made(datasets):
     assert "(seed 3)" in metadata["description"]
     assert metadata["algorithm_name"] == "sfp.data.scripted.Scripted"
     assert metadata["requirements"] == [f"sfp=={version('sfp')}"]
+
+
+def test_a_relative_datasets_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", "some/where")
+    data = collect("room", episodes=2, steps=5)
+    assert (tmp_path / "some" / "where" / data.source / "data").is_dir()

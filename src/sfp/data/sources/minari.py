@@ -39,7 +39,7 @@ Reader = Callable[[tuple[str, ...]], np.ndarray]
 def root() -> Path:
     """Where Minari keeps datasets on this machine."""
     default = Path.home() / ".minari" / "datasets"
-    return Path(os.environ.get("MINARI_DATASETS_PATH") or default)
+    return Path(os.environ.get("MINARI_DATASETS_PATH") or default).absolute()
 
 
 def local_datasets() -> list[str]:
