@@ -11,7 +11,8 @@ from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError
 from sfp.priors.base import CLAMP, check_actions
 from sfp.priors.conditioning import Conditioning
-from sfp.priors.fit import PRESETS, Fitter, Fitting, fit, make_jitter, split
+from sfp.priors.fit import PRESETS, Fitter, Fitting, fit
+from sfp.priors.prepare import make_jitter, split
 from sfp.priors.rollout import rollout
 from sfp.priors.session import fit_to
 from sfp.priors.store import load_prior

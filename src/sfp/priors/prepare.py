@@ -1,0 +1,85 @@
+"""From recordings to what a fit needs: units, noise, a split, seeds."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sfp.data.trajectories import Trajectories
+from sfp.errors import SfpError
+from sfp.priors.base import Frame
+from sfp.priors.conditioning import Conditioning, Pairs, states
+
+HELD_OUT = 0.1
+SEEDS = 4096
+
+
+def split(pairs: Pairs, episodes: int, seed: int) -> tuple[Pairs, Pairs]:
+    """Whole trajectories into 90 % to learn from and 10 % held out."""
+    order = np.random.default_rng([seed, 7]).permutation(episodes)
+    chosen = np.zeros(episodes, bool)
+    chosen[order[: max(1, round(HELD_OUT * episodes))]] = True
+    held = chosen[pairs.episodes]
+    if held.all() or not held.any():  # too few long episodes: every tenth pair instead
+        held = np.arange(len(held)) % round(1 / HELD_OUT) == 0
+    parts = (
+        Pairs(pairs.contexts[mask], pairs.actions[mask], pairs.episodes[mask])
+        for mask in (~held, held)
+    )
+    train, held_out = parts
+    return train, held_out
+
+
+def make_frame(data: Trajectories, conditioning: Conditioning) -> Frame:
+    """Units from the action bounds and the mean and deviation of the states."""
+    mean = deviation = np.zeros(0, np.float32)
+    if conditioning.state and data.observations is not None:
+        seen = states(data)
+        mean, deviation = seen.mean(axis=0), seen.std(axis=0)
+        deviation = np.where(deviation < 1e-6, 1.0, deviation)  # a constant entry
+    low, high, mean, deviation = (
+        jnp.asarray(x, jnp.float32) for x in (data.low, data.high, mean, deviation)
+    )
+    return Frame(low, high, mean, deviation)
+
+
+def make_jitter(data: Trajectories) -> np.ndarray:
+    """Half the width of the uniform noise per dimension that dequantises actions.
+
+    A density grows without bound on a point mass: an action that sits on its bound, a
+    constant or a discrete one. Noise makes it a box of known height instead. It is a
+    quarter of the gap between discrete values, 0.01 of the half range for constants and
+    for dimensions that saturate, and 0.002 (invisible) for all others.
+    """
+    middle, half = (data.high + data.low) / 2, (data.high - data.low) / 2
+    scaled = (data.actions - middle) / half
+    if (scaled.max(axis=0) == scaled.min(axis=0)).all():
+        raise SfpError(
+            f"{data.source}: all actions are the same: there is nothing to learn."
+        )
+    jitter = np.full(data.dims, 0.002, np.float32)
+    for i in range(data.dims):
+        values = np.unique(scaled[:: max(1, len(scaled) // 200_000), i])
+        if len(values) == 1:
+            jitter[i] = 0.01
+        elif len(values) <= 16 and len(values) < len(scaled) // 4:
+            jitter[i] = np.clip(np.diff(values).min() / 4, 0.01, 0.25)
+        elif (np.abs(scaled[:, i]) >= 1 - 1e-6).mean() > 0.01:
+            jitter[i] = 0.01
+    return jitter
+
+
+def draw_seeds(
+    pairs: Pairs, conditioning: Conditioning, dims: int, seed: int
+) -> jax.Array:
+    """Runs of past actions from the data, to begin an episode with."""
+    k = conditioning.past_actions
+    rows = np.random.default_rng([seed, 11]).integers(len(pairs.actions), size=SEEDS)
+    return jnp.asarray(pairs.contexts[rows, : k * dims].reshape(SEEDS, k, dims))
+
+
+def shuffled(pairs: Pairs, seed: int) -> Pairs:
+    """In random order, so that the first of them stand for all."""
+    order = np.random.default_rng([seed, 13]).permutation(len(pairs.actions))
+    return Pairs(pairs.contexts[order], pairs.actions[order], pairs.episodes[order])
