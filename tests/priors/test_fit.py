@@ -179,7 +179,7 @@ def test_behavioural_prior_follows_the_state():
 
 def test_split_keeps_trajectories_whole():
     data, *_ = linear_gaussian(np.random.default_rng(0), episodes=30, steps=20)
-    train, held = split(Conditioning(2).pairs(data), len(data), 0)
+    train, held = split(Conditioning(2).pairs(data), 0)
     assert set(train.episodes).isdisjoint(held.episodes)
     assert len(set(held.episodes)) == 3
     assert len(train.actions) + len(held.actions) == 30 * 18

@@ -218,10 +218,11 @@ def test_deterministic_has_no_density_and_one_sample():
     assert np.isnan(model.log_prob(one, CONTEXT))
 
 
-def test_gaussian_stays_inside_and_is_finite_at_the_bounds():
+def test_gaussian_stays_inside_and_has_no_mass_outside():
     model = build("gaussian")
     keys = jax.random.split(jax.random.key(0), 1000)
     samples = jax.vmap(model.sample, in_axes=(0, None))(keys, CONTEXT)
     assert float(jnp.abs(samples).max()) <= 1.0
-    for bound in (-1.0, 1.0):
-        assert np.isfinite(model.log_prob(jnp.full(2, bound), CONTEXT))
+    assert np.isfinite(model.log_prob(jnp.full(2, 0.9999), CONTEXT))
+    for outside in (-1.0, 1.0, 1.5):
+        assert model.log_prob(jnp.array([0.0, outside]), CONTEXT) == -np.inf

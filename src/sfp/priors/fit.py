@@ -14,11 +14,12 @@ import numpy as np
 import optax
 
 from sfp.data.trajectories import Trajectories
-from sfp.errors import SfpError, at_least, unknown
+from sfp.errors import SfpError, unknown
 from sfp.priors.base import Prior
 from sfp.priors.conditioning import Conditioning, Pairs
 from sfp.priors.models import get_model
 from sfp.priors.prepare import (
+    check_seed,
     draw_seeds,
     make_frame,
     make_jitter,
@@ -61,7 +62,7 @@ class Fitting:
 
     def __post_init__(self):
         for name in ("epochs", "batch", "learning_rate", "patience", "evaluation"):
-            if getattr(self, name) <= 0:
+            if not getattr(self, name) > 0:
                 raise SfpError(
                     f"expected {name} above 0, received {getattr(self, name)}."
                 )
@@ -116,44 +117,38 @@ class Fitter:
         fitting: Fitting = PRESETS["default"],
         seed: int = 0,
     ):
-        at_least(0, seed=seed)
+        check_seed(seed)
         self.model, self.entry = model, get_model(model)
         self.conditioning, self.fitting, self.seed = conditioning, fitting, seed
         self.frame = make_frame(data, conditioning)
         self.jitter = jnp.asarray(make_jitter(data))
-        train, held = split(conditioning.pairs(data), len(data), seed)
+        train, held = split(conditioning.pairs(data), seed)
         if len(train.actions) < fitting.batch:
             raise SfpError(
                 f"{data.source} has {len(train.actions)} training pairs, fewer than a "
                 f"batch of {fitting.batch}: record more or lower the batch size."
             )
         self.seeds = draw_seeds(train, conditioning, data.dims, seed)
-        self.train = self._scaled(train)
-        self.held = self._scaled(shuffled(held, seed))
         self.context = train.contexts.shape[1]
-        rng = np.random.default_rng([seed, 5])
-        self.sample = rng.permutation(len(train.actions))[:SETTLE]
-        steps = fitting.epoch_steps or len(train.actions) // fitting.batch
-        self.blocks = -(-steps // BLOCK)
-        self.block_steps = steps // self.blocks
-        self.optimiser = self._optimiser()
-        # Frozen noise on the held-out actions: the same question every epoch.
-        noise = jax.random.uniform(
-            jax.random.key(seed + 1), self.held[0].shape, minval=-1.0, maxval=1.0
+        self.init_key, held_key, settle_key, self.epochs_key = jax.random.split(
+            jax.random.key(seed), 4
         )
-        self.held = self.held[0] + self.jitter * noise, self.held[1]
+        # What is held out and what gives the statistics carries frozen noise: the same
+        # question every epoch, asked of actions like those that are learned from.
+        self.train = self._scaled(train)
+        self.held = self._noisy(held_key, *self._scaled(shuffled(held, seed)))
+        some = [x[:SETTLE] for x in self._scaled(shuffled(train, seed))]
+        self.settling = self._noisy(settle_key, *some)
+        steps = fitting.epoch_steps or len(train.actions) // fitting.batch
+        self.epoch_steps = steps if self.entry.by_gradient else 0
+        self.blocks = -(-steps // BLOCK) if self.entry.by_gradient else 1
+        self.optimiser = self._optimiser()
         self._run = jax.jit(self._block, donate_argnums=(0, 1))
         self._log_probs = jax.jit(jax.vmap(_log_prob, in_axes=(None, 0, 0)))
 
-    @property
-    def epoch_steps(self) -> int:
-        """Gradient steps in an epoch."""
-        return self.blocks * self.block_steps
-
     def begin(self) -> State:
         """The state before the first epoch."""
-        key = jax.random.key(self.seed)
-        model = self.entry.build(len(self.frame.low), self.context, key=key)
+        model = self.entry.build(len(self.frame.low), self.context, key=self.init_key)
         learned, _ = self._partition(model)
         score = np.array(-np.inf, np.float64)
         zero = np.array(0, np.int64)
@@ -180,7 +175,7 @@ class Fitter:
     def score(self, model: Any, count: int | None = None) -> float:
         """Mean held-out log-likelihood in nats, in the environment's units.
 
-        For a model without density: minus the mean squared error.
+        For a model without density: minus the mean squared error of scaled actions.
         """
         actions, contexts = (x[:count] for x in self.held)
         if not self.entry.is_density:
@@ -197,11 +192,17 @@ class Fitter:
         actions = (jnp.asarray(pairs.actions) - self.frame.middle) / self.frame.half
         return actions, scale(jnp.asarray(pairs.contexts))
 
+    def _noisy(self, key, actions, contexts) -> tuple[jax.Array, jax.Array]:
+        """Actions with the noise that turns point masses into densities."""
+        noise = jax.random.uniform(key, actions.shape, minval=-1.0)
+        edge = self.entry.edge
+        return jnp.clip(actions + self.jitter * noise, -edge, edge), contexts
+
     def _optimiser(self) -> optax.GradientTransformation:
         fitting = self.fitting
         rate: Any = fitting.learning_rate
         if fitting.schedule == "cosine":
-            total = fitting.epochs * self.epoch_steps
+            total = max(1, fitting.epochs * self.epoch_steps)
             warm = min(200, total // 10)
             rate = optax.warmup_cosine_decay_schedule(0.0, rate, warm, total)
         return optax.chain(
@@ -227,8 +228,7 @@ class Fitter:
             rows, key = inputs
             noise_key, loss_key = jax.random.split(key)
             actions, contexts = train[0][rows], train[1][rows]
-            noise = jax.random.uniform(noise_key, actions.shape, minval=-1.0)
-            actions = actions + self.jitter * noise
+            actions, contexts = self._noisy(noise_key, actions, contexts)
             value, gradient = jax.value_and_grad(loss)(
                 learned, loss_key, actions, contexts
             )
@@ -244,44 +244,47 @@ class Fitter:
     def _epoch(self, state: State, progress: Callable[[], None]):
         began = time.perf_counter()
         epoch, batch = int(state.epoch), self.fitting.batch
-        rng = np.random.default_rng([self.seed, epoch])
+        rng = np.random.default_rng([self.seed, 100, epoch])
         needed, pairs = self.epoch_steps * batch, len(self.train[0])
         passes = [rng.permutation(pairs) for _ in range(-(-needed // pairs))]
         order = np.concatenate(passes)[:needed]
-        rows = order.reshape(self.blocks, self.block_steps, batch)
-        key = jax.random.fold_in(jax.random.key(self.seed), epoch)
+        blocks = np.array_split(order.reshape(-1, batch), self.blocks)
+        keys = jax.random.split(jax.random.fold_in(self.epochs_key, epoch), self.blocks)
         model, optimiser = jax.tree.map(jnp.array, (state.model, state.optimiser))
         losses = []
-        for block, block_key in enumerate(jax.random.split(key, self.blocks)):
+        for rows, key in zip(blocks, keys, strict=True):
             model, optimiser, values = self._run(
-                model, optimiser, self.train, rows[block], block_key
+                model, optimiser, self.train, rows, key
             )
             losses.append(np.asarray(values, np.float64))
             progress()
-        loss = float(np.mean(losses))
+        loss = float(np.concatenate(losses).mean())
         if not np.isfinite(loss):
             raise SfpError(
                 f"the fit diverged in epoch {epoch + 1} (loss {loss}): lower the "
                 "learning rate, or look at the data with `sfp data`."
             )
         if hasattr(model, "settle"):
-            model = _settle(
-                model, self.train[0][self.sample], self.train[1][self.sample]
-            )
+            model = _settle(model, *self.settling)
         return self._finish(state, model, optimiser, loss, began)
 
     def _solve(self, state: State):
         began = time.perf_counter()
-        rng = np.random.default_rng([self.seed, 0])
-        actions, contexts = (np.asarray(x) for x in self.train)
-        noise = rng.uniform(-1, 1, actions.shape) * np.asarray(self.jitter)
-        model = state.model.solve(actions + noise, contexts, rng)
+        actions, contexts = (np.asarray(x) for x in self.settling)
+        model = state.model.solve(
+            actions, contexts, np.random.default_rng([self.seed, 100])
+        )
         return self._finish(state, model, state.optimiser, float("nan"), began)
 
     def _finish(self, state: State, model, optimiser, loss: float, began: float):
         """Score the model and keep it if it is the best."""
         score = self.score(model, self.fitting.evaluation)
         epoch = int(state.epoch) + 1
+        if not np.isfinite(score):
+            raise SfpError(
+                f"the held-out likelihood after epoch {epoch} is {score}: lower the "
+                "learning rate, or look at the data with `sfp data`."
+            )
         state = state._replace(model=model, optimiser=optimiser, epoch=np.array(epoch))
         if score > float(state.best_score):
             state = state._replace(

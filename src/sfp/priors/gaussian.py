@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from sfp.nets.mlp import MLP
 
 EDGE = 1e-3
-"""Actions are clipped to 1 - EDGE before atanh, which is infinite at a bound."""
+"""Data is clipped to 1 - EDGE before the fit: atanh is infinite at a bound."""
 
 LOG_DEVIATION = (-5.0, 2.0)
 """Bounds of the log standard deviation, those of SAC's policy but for the lower one."""
@@ -47,12 +47,14 @@ class Gaussian(eqx.Module):
     def log_prob(
         self, action: Float[Array, " dims"], context: Float[Array, " context"]
     ) -> Float[Array, ""]:
-        """Log N(atanh a) - log(1 - a²), with a clipped away from the bounds."""
-        action = jnp.clip(action, -1 + EDGE, 1 - EDGE)
+        """Log N(atanh a) - log(1 - a²) inside the bounds, minus infinity elsewhere."""
+        inside = jnp.abs(action) < 1
+        action = jnp.where(inside, action, 0.0)
         mean, log_deviation = self.moments(context)
         z = (jnp.arctanh(action) - mean) * jnp.exp(-log_deviation)
         normal = -0.5 * (z * z + jnp.log(2 * jnp.pi)) - log_deviation
-        return (normal - jnp.log1p(-action * action)).sum()
+        density = normal - jnp.log1p(-action * action)
+        return jnp.where(inside, density, -jnp.inf).sum()
 
     def loss(
         self,

@@ -8,7 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-WIDTHS = (0.03, 0.05, 0.08, 0.13, 0.2, 0.3, 0.5)
+from sfp.errors import SfpError
+
+WIDTHS = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8)
+"""Of the kernels, in multiples of the median distance between samples."""
+
 PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
 CENTRES = 500
 SAMPLES = 5000
@@ -66,6 +70,11 @@ class LSCDE(eqx.Module):
             contexts: scaled contexts.
             rng: chooses samples, folds and centres.
         """
+        if len(actions) < 2 * FOLDS:
+            raise SfpError(
+                f"expected at least {2 * FOLDS} pairs for lscde, received "
+                f"{len(actions)}: record more."
+            )
         rows = rng.permutation(len(actions))[:SAMPLES]
         actions = np.asarray(actions[rows], np.float64)
         contexts = np.asarray(contexts[rows], np.float64)
@@ -73,33 +82,49 @@ class LSCDE(eqx.Module):
         picked = rng.choice(len(rows), count, replace=len(rows) < count)
         u, v = contexts[picked], actions[picked]
         folds = np.arange(len(rows)) % FOLDS
-        best = (np.inf, 0.0, 0.0)
-        for width in WIDTHS:
+        errors = {}
+        for width in np.array(WIDTHS) * _typical_distance(u, v):
+            parts = [
+                moments(contexts[folds == fold], actions[folds == fold], u, v, width)
+                for fold in range(FOLDS)
+            ]
             for penalty in PENALTIES:
-                error = 0.0
-                for fold in range(FOLDS):
-                    train, test = folds != fold, folds == fold
-                    gram, mean = moments(contexts[train], actions[train], u, v, width)
-                    alpha = weights(gram, mean, penalty)
-                    gram, mean = moments(contexts[test], actions[test], u, v, width)
-                    error += 0.5 * alpha @ gram @ alpha - mean @ alpha
-                best = min(best, (error, width, penalty))
-        _, width, penalty = best
+                errors[width, penalty] = _validation_error(parts, penalty)
+        width, penalty = min(errors, key=lambda choice: errors[choice])
         alpha = weights(*moments(contexts, actions, u, v, width), penalty)
         with np.errstate(divide="ignore"):
             log_alpha = np.maximum(np.log(alpha), -1e4)  # finite, and as good as zero
-        return type(self)._from_solution(self, u, v, log_alpha, width)
-
-    @staticmethod
-    def _from_solution(model, u, v, log_alpha, width):
-        fields = lambda m: (  # noqa: E731
-            m.context_centres,
-            m.action_centres,
-            m.log_weights,
-            m.width,
-        )
         values = tuple(jnp.asarray(x, jnp.float32) for x in (u, v, log_alpha, width))
-        return eqx.tree_at(fields, model, values)
+        return eqx.tree_at(_solution, self, values)
+
+
+def _solution(model: LSCDE) -> tuple:
+    """The fields that a fit fills."""
+    return (
+        model.context_centres,
+        model.action_centres,
+        model.log_weights,
+        model.width,
+    )
+
+
+def _typical_distance(u: np.ndarray, v: np.ndarray) -> float:
+    """The median distance between distinct samples, at least a hair."""
+    distance = np.sqrt(_squares(u, u) + _squares(v, v))
+    apart = distance[distance > 1e-6]
+    return float(np.median(apart)) if len(apart) else 1e-3
+
+
+def _validation_error(parts: list, penalty: float) -> float:
+    """Squared error of each fold for the weights of the others (equally large)."""
+    total = 0.0
+    for fold, (gram, mean) in enumerate(parts):
+        others = [part for i, part in enumerate(parts) if i != fold]
+        train_gram = np.mean([gram for gram, _ in others], axis=0)
+        train_mean = np.mean([mean for _, mean in others], axis=0)
+        alpha = weights(train_gram, train_mean, penalty)
+        total += 0.5 * alpha @ gram @ alpha - mean @ alpha
+    return total
 
 
 def moments(

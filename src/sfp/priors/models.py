@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from sfp.errors import unknown
 from sfp.priors.deterministic import Deterministic
-from sfp.priors.gaussian import Gaussian
+from sfp.priors.gaussian import EDGE, Gaussian
 from sfp.priors.lscde import LSCDE
 from sfp.priors.realnvp import PARROT, RealNVP
 from sfp.priors.vae import VAE
@@ -24,6 +25,7 @@ class Entry:
         is_density: False for a point mass.
         by_gradient: False if it is solved in closed form.
         frozen: names of the fields that are not learned by gradient.
+        edge: actions are clipped to ± this before the model sees them.
     """
 
     build: Callable[..., Any]
@@ -31,6 +33,7 @@ class Entry:
     is_density: bool = True
     by_gradient: bool = True
     frozen: tuple[str, ...] = ()
+    edge: float = math.inf
 
 
 def _parrot(dims: int, context: int, *, key: Any) -> RealNVP:
@@ -55,7 +58,7 @@ MODELS: dict[str, Entry] = {
     "deterministic": Entry(
         Deterministic, "the mean next action, without noise", is_density=False
     ),
-    "gaussian": Entry(Gaussian, "tanh-Gaussian, for the KL baseline"),
+    "gaussian": Entry(Gaussian, "tanh-Gaussian, for the KL baseline", edge=1 - EDGE),
 }
 
 

@@ -15,13 +15,18 @@ HELD_OUT = 0.1
 SEEDS = 4096
 
 
-def split(pairs: Pairs, episodes: int, seed: int) -> tuple[Pairs, Pairs]:
+def check_seed(seed: int) -> None:
+    """Refuse a seed that NumPy or JAX would refuse or cut off."""
+    if not 0 <= seed < 2**32:
+        raise SfpError(f"expected a seed from 0 to {2**32 - 1}, received {seed}.")
+
+
+def split(pairs: Pairs, seed: int) -> tuple[Pairs, Pairs]:
     """Whole trajectories into 90 % to learn from and 10 % held out."""
-    order = np.random.default_rng([seed, 7]).permutation(episodes)
-    chosen = np.zeros(episodes, bool)
-    chosen[order[: max(1, round(HELD_OUT * episodes))]] = True
-    held = chosen[pairs.episodes]
-    if held.all() or not held.any():  # too few long episodes: every tenth pair instead
+    usable = np.unique(pairs.episodes)
+    order = np.random.default_rng([seed, 7]).permutation(usable)
+    held = np.isin(pairs.episodes, order[: max(1, round(HELD_OUT * len(order)))])
+    if held.all():  # a single episode: every tenth of its pairs instead
         held = np.arange(len(held)) % round(1 / HELD_OUT) == 0
     parts = (
         Pairs(pairs.contexts[mask], pairs.actions[mask], pairs.episodes[mask])
@@ -36,8 +41,15 @@ def make_frame(data: Trajectories, conditioning: Conditioning) -> Frame:
     mean = deviation = np.zeros(0, np.float32)
     if conditioning.state and data.observations is not None:
         seen = states(data)
-        mean, deviation = seen.mean(axis=0), seen.std(axis=0)
-        deviation = np.where(deviation < 1e-6, 1.0, deviation)  # a constant entry
+        bad = np.flatnonzero(~np.isfinite(seen).all(axis=1))
+        if len(bad):
+            raise SfpError(
+                f"{data.source}: the state of step {bad[0]} (counted over all "
+                "episodes) is NaN or infinite: expected numbers. Repair the recording."
+            )
+        mean, deviation = seen.mean(axis=0, dtype=float), seen.std(axis=0, dtype=float)
+        flat = deviation <= 1e-6 * np.maximum(1e-6, np.abs(mean))
+        deviation = np.where(flat, 1.0, deviation)
     low, high, mean, deviation = (
         jnp.asarray(x, jnp.float32) for x in (data.low, data.high, mean, deviation)
     )
