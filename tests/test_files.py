@@ -239,7 +239,7 @@ def test_file_is_replaced_whole_or_not_at_all(tmp_path):
     ("name", "reason"),
     [("file/target", "File exists|Not a directory"), ("x" * 300, "File name too long")],
 )
-def test_disk_errors_are_one_line(tmp_path, maker, name, reason):
+def testdisk_errors_are_one_line(tmp_path, maker, name, reason):
     (tmp_path / "file").write_text("in the way")
     before = content(tmp_path)
     with pytest.raises(SfpError, match=reason) as caught, maker(tmp_path / name) as new:

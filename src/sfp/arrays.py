@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from sfp.errors import SfpError
 
@@ -18,7 +18,7 @@ def save_tree(path: Path, tree: Any) -> None:
     """Write every array of a tree under its path in the tree."""
     leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
     named = {_name(key): np.asarray(leaf, order="C") for key, leaf in leaves}
-    save_file(named, path)
+    path.write_bytes(save(named))  # not save_file: its errors are no OSErrors
 
 
 def load_tree(path: Path, like: Any, *, finite: bool = False) -> Any:

@@ -14,8 +14,16 @@ def keep_compiled(folder: Path | None = None) -> None:
     Args:
         folder: by default `$JAX_COMPILATION_CACHE_DIR`, else `~/.cache/sfp/xla`.
     """
-    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     given = os.environ.get("JAX_COMPILATION_CACHE_DIR")
-    chosen = folder or Path(given or default / "sfp" / "xla")
+    try:
+        chosen = folder or Path(given or _default())
+        chosen.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # no home, or not ours: compile each time
+        return
     jax.config.update("jax_compilation_cache_dir", str(chosen))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def _default() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME")
+    return Path(cache or Path.home() / ".cache") / "sfp" / "xla"

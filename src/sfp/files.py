@@ -29,7 +29,7 @@ def atomic_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
         target: the folder to make.
         force: replace an existing `target`.
     """
-    with _disk_errors(target):
+    with disk_errors(target):
         if target.exists() and not force:
             raise SfpError(f"{target} exists already: add --force to replace it.")
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ def atomic_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
 def atomic_file(target: Path) -> Iterator[Path]:
     """Yield a hidden path, same suffix, that becomes `target` on success."""
     draft = target.with_name(f".draft-{os.getpid()}-{target.name}")
-    with _disk_errors(target):
+    with disk_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield draft
@@ -86,6 +86,8 @@ def verify_checksums(folder: Path) -> None:
         raise SfpError(f"{sums} is truncated. {remedy}")
     for name, digest in expected.items():
         path = folder / name
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise SfpError(f"{sums} is forged: it names {name!r}. {remedy}")
         if not path.is_file():
             raise SfpError(f"{folder} is damaged: {name} is missing. {remedy}")
         if _digest(path) != digest:
@@ -156,7 +158,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _disk_errors(target: Path) -> Iterator[None]:
+def disk_errors(target: Path) -> Iterator[None]:
     """Turn a full, read-only or forbidden disk into one line."""
     try:
         yield

@@ -12,7 +12,7 @@ from sfp.errors import SfpError
 from sfp.priors.base import CLAMP, check_actions
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.fit import PRESETS, Fitter, Fitting, fit
-from sfp.priors.prepare import make_jitter, split
+from sfp.priors.prepare import make_frame, make_jitter, split
 from sfp.priors.rollout import rollout
 from sfp.priors.session import fit_to
 from sfp.priors.store import load_prior
@@ -130,6 +130,39 @@ def test_likelihoods_survive_point_masses_and_samples_keep_to_the_bounds(model):
     assert np.abs(actions).max() <= CLAMP + 1e-6
 
 
+def test_statistics_are_settled_on_what_was_learned_from():
+    """A constant dimension: without noise its variance is 0, with it is not."""
+    data = nasty(np.random.default_rng(0))
+    fitter = Fitter(data, fitting=replace(QUICK, epochs=1, epoch_steps=60))
+    ((row, _),) = fitter.epochs(fitter.begin())
+    assert row["held_out"] > -row["loss"] - 1.0
+
+
+def test_states_with_an_offset_keep_their_deviation():
+    rng = np.random.default_rng(0)
+    base = trajectories(rng.uniform(-1, 1, (400, 500, 2)))
+    seen = 1000 + 0.5 * rng.standard_normal((200_000, 1))
+    frame = make_frame(replace(base, observations=seen), Conditioning(0, state=True))
+    assert float(frame.state_deviation[0]) == pytest.approx(0.5, rel=0.02)
+    seen[17] = np.nan
+    with pytest.raises(SfpError, match="state of step 17"):
+        make_frame(replace(base, observations=seen), Conditioning(0, state=True))
+
+
+def test_held_out_episodes_are_long_enough_to_count():
+    lengths = [3] * 12 + [100] * 8
+    data = Trajectories(
+        np.random.default_rng(0).uniform(-1, 1, (sum(lengths), 2)).astype(np.float32),
+        np.cumsum(lengths),
+        -np.ones(2, np.float32),
+        np.ones(2, np.float32),
+    )
+    for seed in range(30):
+        train, held = split(Conditioning(5).pairs(data), seed)
+        assert set(train.episodes).isdisjoint(held.episodes)
+        assert len(held.actions) == 95
+
+
 def test_jitter_rules():
     jitter = make_jitter(nasty(np.random.default_rng(0)))
     np.testing.assert_allclose(jitter, [0.01, 0.01, 0.25, 0.002], rtol=1e-6)
@@ -238,6 +271,27 @@ def test_interrupted_and_resumed_gives_the_same_bits(tmp_path, model, epoch):
     assert len((tmp_path / "cut" / "fit.csv").read_text().splitlines()) == 4
 
 
+@pytest.mark.parametrize("name", ["request.json", "state.safetensors", "fit.csv"])
+def test_a_damaged_checkpoint_is_none(tmp_path, name):
+    data, *_ = linear_gaussian(np.random.default_rng(0), episodes=20, steps=50)
+
+    def run(*, stop):
+        fitter = Fitter(data, model="gaussian", fitting=SHORT)
+
+        def progress(done, row):
+            if stop and done > fitter.blocks:
+                raise Stopped
+
+        fit_to(tmp_path / "out", data, fitter, preset="x", progress=progress)
+
+    with pytest.raises(Stopped):
+        run(stop=True)
+    file = tmp_path / ".out.fit" / name
+    file.write_bytes(file.read_bytes()[:10])
+    run(stop=False)
+    assert len((tmp_path / "out" / "fit.csv").read_text().splitlines()) == 4
+
+
 def test_changed_settings_start_anew_instead_of_resuming(tmp_path):
     data, *_ = linear_gaussian(np.random.default_rng(0), episodes=20, steps=50)
 
@@ -307,6 +361,8 @@ def test_bad_input():
         fit(data, preset="fast")
     with pytest.raises(SfpError, match="expected batch above 0, received 0"):
         fit(data, batch=0)
+    with pytest.raises(SfpError, match="expected a seed from 0"):
+        fit(data, batch=8, seed=-1)
     with pytest.raises(SfpError, match="diverged in epoch 1"):
         fit(data, batch=8, learning_rate=1e30, epochs=1, schedule="constant")
 

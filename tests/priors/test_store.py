@@ -118,6 +118,36 @@ def test_strange_array_names_are_refused_and_touch_nothing(folder, name):
     assert sorted(folder.parent.rglob("*")) == before
 
 
+def test_weights_that_give_no_action(tmp_path):
+    make(tmp_path / "prior", model="realnvp")
+    path = tmp_path / "prior" / "prior.safetensors"
+    arrays = load_file(path)
+    name = next(n for n in arrays if "variances" in n)
+    save_file({**arrays, name: -np.ones_like(arrays[name])}, path)
+    resign(tmp_path / "prior")
+    with pytest.raises(SfpError, match="no finite action"):
+        load_prior(tmp_path / "prior")
+
+
+def test_checksums_that_point_elsewhere(folder):
+    with (folder / CHECKSUMS).open("a") as file:
+        file.write(f"{'0' * 64}  ../../etc/passwd\n")
+    with pytest.raises(SfpError, match="is forged"):
+        load_prior(folder)
+
+
+def test_a_folder_that_is_no_prior_is_never_replaced(tmp_path):
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").write_text("years of work")
+    with pytest.raises(SfpError, match="is there and no prior"):
+        make(tmp_path / "thesis", force=True)
+    assert (tmp_path / "thesis" / "thesis.tex").exists()
+
+
+def test_weights_can_be_read_by_others(folder):
+    assert (folder / "prior.safetensors").stat().st_mode & 0o044
+
+
 def test_wrong_shape_and_type(folder):
     path = folder / "prior.safetensors"
     arrays = load_file(path)
@@ -146,6 +176,10 @@ def test_wrong_shape_and_type(folder):
         ({"low": [-2.0, -2.0]}, "disagree on the bounds"),
         ({"model": "realnvp"}, "other arrays than expected"),
         ({"extra": 1}, "cannot read"),
+        ({"low": ["a", "b"]}, "cannot read"),
+        ({"low": [1.0, 1.0], "high": [1.0, 1.0]}, "not low < high"),
+        ({"data": [1]}, "cannot read"),
+        ({"seeds": 0}, "no seed contexts"),
     ],
 )
 def test_forged_configs(folder, changes, message):
@@ -154,7 +188,9 @@ def test_forged_configs(folder, changes, message):
         load_prior(folder)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "null", "{", '{"format": 1}', "\xff"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "{", '{"format": 1}', "\xff", "[" * 200_000]
+)
 def test_configs_that_are_none(folder, text):
     (folder / "config.json").write_text(text, encoding="latin-1")
     resign(folder)

@@ -117,10 +117,13 @@ def _samples(prior: Prior, context: np.ndarray, count: int) -> np.ndarray:
     return np.asarray(draw(keys, context))
 
 
-def _typical_contexts(prior: Prior, data: Trajectories, count: int = 4) -> np.ndarray:
-    pairs = prior.conditioning.pairs(data)
-    rows = np.random.default_rng(2).integers(len(pairs.actions), size=count)
-    return pairs.contexts[rows]
+def _typical_contexts(prior: Prior, data: Trajectories) -> np.ndarray:
+    """Up to four contexts from the data; one if there is nothing to choose."""
+    if prior.conditioning.state:
+        rows = np.random.default_rng(2).integers(len(data), size=4)
+        return prior.conditioning.pairs(data.select(rows)).contexts[:4]
+    count = 4 if prior.conditioning.past_actions else 1
+    return np.asarray(prior.seeds[:count]).reshape(count, -1)
 
 
 def _facts(card: Card) -> str:

@@ -162,7 +162,7 @@ def explore(
         seen = len(prior.frame.state_mean)
         if seen not in (0, 2, 4):
             raise SfpError(
-                f"prior {name} sees a state of {seen} numbers, a point-maze has 2, or "
+                f"{name} sees a state of {seen} numbers, a point-maze has 2, or "
                 "4 with the goal. A state-free prior would work."
             )
         chosen[name] = partial(PriorExplorer, prior)

@@ -61,13 +61,13 @@ def fit(
     from sfp.analysis.card import write_card
     from sfp.compute import keep_compiled
     from sfp.data.sources import load
-    from sfp.errors import SfpError
     from sfp.priors.conditioning import Conditioning
     from sfp.priors.fit import PRESETS, Fitter
-    from sfp.priors.session import fit_to
+    from sfp.priors.prepare import check_seed
+    from sfp.priors.session import check_target, fit_to
 
-    if out.exists() and not force:
-        raise SfpError(f"{out} exists already: add --force to replace it.")
+    check_target(out, force=force)
+    check_seed(seed)
     keep_compiled()
     conditioning = Conditioning(past_actions, state)
     trajectories = load(

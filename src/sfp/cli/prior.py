@@ -45,14 +45,15 @@ def prior(
     if past and k == 0:
         raise SfpError(f"{prior} sees {card.conditioning}: leave out --past.")
     for numbers in past:
+        if not np.isfinite(numbers).all():
+            raise SfpError(f"expected finite numbers after --past, received {numbers}.")
         if len(numbers) != size:
             raise SfpError(
                 f"expected {size} numbers after --past ({k} actions of {card.dims}), "
                 f"received {len(numbers)}."
             )
-    chosen = [np.array(numbers) for numbers in past] or list(
-        np.asarray(loaded.seeds[:4])
-    )
+    typical = np.asarray(loaded.seeds[: 4 if k else 1])
+    chosen = [np.array(numbers) for numbers in past] or list(typical)
     state = np.asarray(loaded.frame.state_mean)
     contexts = [np.concatenate([np.ravel(c), state]) for c in chosen]
     figure = density_figure(loaded, np.array(contexts, np.float32))

@@ -116,12 +116,12 @@ def check_actions(prior: Prior, low: np.ndarray, high: np.ndarray, name: str) ->
     own = np.asarray(prior.frame.low), np.asarray(prior.frame.high)
     if len(own[0]) != len(low):
         raise SfpError(
-            f"prior {name} is for actions of {len(own[0])} dimensions, the environment "
+            f"{name} is for actions of {len(own[0])} dimensions, the environment "
             f"takes {len(low)}: fit one on recordings of the same action space."
         )
     if not (np.allclose(own[0], low) and np.allclose(own[1], high)):
         raise SfpError(
-            f"prior {name} is for actions within {_range(*own)}, the environment takes "
+            f"{name} is for actions within {_range(*own)}, the environment takes "
             f"{_range(low, high)}: rescale the environment's actions or the recordings."
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import fcntl
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -17,10 +18,11 @@ from sfp.arrays import load_tree, save_tree
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError
 from sfp.events import EventFile
-from sfp.files import atomic_file
+from sfp.files import atomic_file, disk_errors
 from sfp.priors.base import Prior
+from sfp.priors.conditioning import states
 from sfp.priors.fit import Fitter, State
-from sfp.priors.store import Card, save_prior
+from sfp.priors.store import CONFIG, Card, save_prior
 
 PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy")
 Row = dict[str, int | float]
@@ -57,19 +59,18 @@ def fit_to(
         progress: called with the number of blocks done and the last epoch's row.
         extras: adds the model card and pictures to the folder.
     """
-    if out.exists() and not force:
-        raise SfpError(f"{out} exists already: add --force to replace it.")
     request = {
         "model": fitter.model,
         "preset": preset,
         "conditioning": asdict(fitter.conditioning),
         "fitting": asdict(fitter.fitting),
         "seed": fitter.seed,
-        "data": data.fingerprint,
+        "data": _fingerprint(data, fitter),
         "versions": {name: version(name) for name in PACKAGES},
     }
     work = out.parent / f".{out.name}.fit"
     with _locked(work):
+        check_target(out, force=force)
         state, rows = _resume(work, request, fitter)
         done = int(state.epoch) * fitter.blocks
         progress(done, rows[-1] if rows else None)
@@ -98,8 +99,28 @@ def fit_to(
             extras(folder, prior, card)
 
         save_prior(out, prior, card, force=force, extras=fill)
-    shutil.rmtree(work)
+        shutil.rmtree(work)
     return prior, card, rows
+
+
+def check_target(out: Path, *, force: bool) -> None:
+    """Refuse to replace what is no prior, or one without being told to."""
+    if not out.resolve().name or out.resolve() in Path.cwd().resolve().parents:
+        raise SfpError(f"{out} is no place for a prior: name a new folder.")
+    if not out.exists():
+        return
+    if not (out / CONFIG).is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise SfpError(f"{out} is there and no prior: choose another --out.")
+    if not force:
+        raise SfpError(f"{out} exists already: add --force to replace it.")
+
+
+def _fingerprint(data: Trajectories, fitter: Fitter) -> str:
+    """Of all that the fit looks at."""
+    if not fitter.conditioning.state:
+        return data.fingerprint
+    seen = hashlib.sha256(states(data).tobytes()).hexdigest()
+    return f"{data.fingerprint}+{seen}"
 
 
 def make_card(
@@ -147,12 +168,15 @@ def _resume(
     begin = fitter.begin()
     saved = work / "request.json"
     checkpoint = work / "state.safetensors"
-    if saved.exists() and checkpoint.exists():
+    # A checkpoint that is of another fit, or that cannot be read, is none.
+    with contextlib.suppress(SfpError, OSError, ValueError, KeyError):
         if json.loads(saved.read_text()) == json.loads(json.dumps(request)):
             state = load_tree(checkpoint, begin)
-            return state, _read_rows(work)[: int(state.epoch)]
-        shutil.rmtree(work / "events", ignore_errors=True)
-        checkpoint.unlink()
+            rows = _read_rows(work)[: int(state.epoch)]
+            if len(rows) == int(state.epoch):
+                return state, rows
+    shutil.rmtree(work / "events", ignore_errors=True)
+    checkpoint.unlink(missing_ok=True)
     with atomic_file(saved) as draft:
         draft.write_text(json.dumps(request, indent=2))
     return begin, []
@@ -186,11 +210,13 @@ def _read_rows(work: Path) -> list[Row]:
 @contextlib.contextmanager
 def _locked(work: Path) -> Iterator[None]:
     """One writer at a time."""
-    work.mkdir(parents=True, exist_ok=True)
-    with (work / "lock").open("w") as file:
+    with disk_errors(work):
+        work.mkdir(parents=True, exist_ok=True)
+        lock = (work / "lock").open("w")
+    with lock as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise SfpError(
                 f"another process is fitting into {work}: wait for it or choose "
                 "another --out."

@@ -107,8 +107,13 @@ def open_prior(name: str | Path) -> tuple[Prior, Card]:
     like = eqx.filter_eval_shape(_skeleton, card)
     prior = load_tree(folder / WEIGHTS, like, finite=True)
     for bound, stated in ((prior.frame.low, card.low), (prior.frame.high, card.high)):
-        if not jnp.allclose(bound, jnp.asarray(stated)):
+        if not jnp.allclose(bound, jnp.asarray(stated, jnp.float32)):
             raise SfpError(f"{folder}: {CONFIG} and {WEIGHTS} disagree on the bounds.")
+    probe = jnp.concatenate([prior.seeds[0].ravel(), prior.frame.state_mean])
+    sample = prior.sample(jax.random.key(0), probe)
+    scales = prior.frame.state_deviation
+    if not (jnp.isfinite(sample).all() and (scales > 0).all()):
+        raise SfpError(f"{folder} proposes no finite action; do not trust this prior.")
     return prior, card
 
 
@@ -146,11 +151,19 @@ def _read_card(path: Path) -> Card:
             raise ValueError(f"sizes {sizes} are not whole numbers up to {LARGEST}")
         if card.model not in MODELS or type(card.state) is not bool or card.dims < 1:
             raise ValueError(f"unknown model {card.model!r} or wrong types")
+        if not all(type(x) in (int, float) for x in (*card.low, *card.high)):
+            raise ValueError("the action bounds are not numbers")
         if len(card.low) != card.dims or len(card.high) != card.dims:
             raise ValueError(f"expected {card.dims} action bounds")
         if bool(card.state_size) != card.state:
             raise ValueError("state and state_size contradict each other")
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+        if card.seeds < 1:
+            raise ValueError("there are no seed contexts")
+        if not all(a < b for a, b in zip(card.low, card.high, strict=True)):
+            raise ValueError("the action bounds are not low < high")
+        for part in (card.data, card.fit, card.versions):
+            part.items()
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise SfpError(
             f"cannot read {path}: {str(error).splitlines()[0]}. The prior is damaged "
             "or not one of sfp's."
