@@ -1,7 +1,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
+from sfp.errors import SfpError
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.rollout import push, rollout
@@ -43,6 +45,11 @@ def test_every_action_follows_from_the_last_k():
                 np.testing.assert_allclose(
                     sequence[t], np.clip(expected, -0.99, 0.99), atol=1e-5
                 )
+
+
+def test_a_context_of_another_length_is_refused():
+    with pytest.raises(SfpError, match="4 numbers; received a context of 2"):
+        echo(2).sample(jax.random.key(0), np.zeros(2))
 
 
 def test_first_actions_follow_from_a_seed():

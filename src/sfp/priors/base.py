@@ -97,7 +97,7 @@ class Prior(eqx.Module):
         self, key: PRNGKeyArray, context: Float[Given, " context"]
     ) -> Float[Array, " dims"]:
         """One action, within 0.99 of the action range."""
-        action = self.model.sample(key, self.frame.scale_context(jnp.asarray(context)))
+        action = self.model.sample(key, self._scaled(context))
         return self.frame.middle + self.frame.half * jnp.clip(action, -CLAMP, CLAMP)
 
     def log_prob(
@@ -105,10 +105,16 @@ class Prior(eqx.Module):
     ) -> Float[Array, ""]:
         """Log density of the unclamped model at an action, in nats."""
         scaled = (jnp.asarray(action) - self.frame.middle) / self.frame.half
-        density = self.model.log_prob(
-            scaled, self.frame.scale_context(jnp.asarray(context))
-        )
+        density = self.model.log_prob(scaled, self._scaled(context))
         return density - jnp.log(self.frame.half).sum()
+
+    def _scaled(self, context: Float[Given, " context"]) -> Float[Array, " context"]:
+        if len(context) != self.context_size:
+            raise SfpError(
+                f"this prior sees {self.conditioning}, {self.context_size} numbers; "
+                f"received a context of {len(context)}."
+            )
+        return self.frame.scale_context(jnp.asarray(context))
 
 
 def check_actions(prior: Prior, low: np.ndarray, high: np.ndarray, name: str) -> None:
