@@ -137,8 +137,8 @@ class Fitter:
         # question every epoch, asked of actions like those that are learned from.
         self.train = self._scaled(train)
         self.held = self._noisy(held_key, *self._scaled(shuffled(held, seed)))
-        some = [x[:SETTLE] for x in self._scaled(shuffled(train, seed))]
-        self.settling = self._noisy(settle_key, *some)
+        some = shuffled(train, seed, SETTLE)
+        self.settling = self._noisy(settle_key, *self._scaled(some))
         steps = fitting.epoch_steps or len(train.actions) // fitting.batch
         self.epoch_steps = steps if self.entry.by_gradient else 0
         self.blocks = -(-steps // BLOCK) if self.entry.by_gradient else 1

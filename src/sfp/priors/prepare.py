@@ -91,7 +91,7 @@ def draw_seeds(
     return jnp.asarray(pairs.contexts[rows, : k * dims].reshape(SEEDS, k, dims))
 
 
-def shuffled(pairs: Pairs, seed: int) -> Pairs:
-    """In random order, so that the first of them stand for all."""
-    order = np.random.default_rng([seed, 13]).permutation(len(pairs.actions))
+def shuffled(pairs: Pairs, seed: int, count: int | None = None) -> Pairs:
+    """All or `count` of the pairs in random order: the first of them stand for all."""
+    order = np.random.default_rng([seed, 13]).permutation(len(pairs.actions))[:count]
     return Pairs(pairs.contexts[order], pairs.actions[order], pairs.episodes[order])
