@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import hashlib
 import os
 import re
@@ -168,3 +169,25 @@ def disk_errors(target: Path) -> Iterator[None]:
             f"cannot write {target}: {reason}. Nothing was left behind; "
             "free some space or choose a folder that you may write to."
         ) from error
+
+
+@contextlib.contextmanager
+def locked(folder: Path, doing: str) -> Iterator[None]:
+    """Make a folder and let nobody else write to it meanwhile.
+
+    Args:
+        folder: to make, if need be, and to lock.
+        doing: what another process would be doing there, for the message.
+    """
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+    with lock as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SfpError(
+                f"another process is {doing} {folder}: wait for it or choose "
+                "another --out."
+            ) from None
+        yield

@@ -1,0 +1,1 @@
+"""Agents: what acts and learns. One file per method, one function per equation."""

@@ -1,0 +1,78 @@
+"""The paper's equations: arrays in, scalar out, one function each.
+
+A leading axis is the batch. `mixing` is λ = Λ(s); SAC is `mixing = 0`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from sfp.config import EntropyWeight
+
+Scalar: TypeAlias = Float[Array, ""]
+Values: TypeAlias = Float[Array, " batch"]
+
+
+def choose(
+    by_prior: Bool[Array, " batch"],
+    proposal: Float[Array, "batch dims"],
+    action: Float[Array, "batch dims"],
+) -> Float[Array, "batch dims"]:
+    """ã ~ (1 - λ) π + λ π̄: the prior's action where the coin says so."""
+    return jnp.where(by_prior[:, None], proposal, action)
+
+
+def td_target(
+    reward: Values,
+    discount: Values,
+    next_value: Values,
+    next_log_prob: Values,
+    alpha: float | Scalar,
+) -> Values:
+    """Y = r + γ (min_i Q_i(s', ã') - α log π(a' | s')), ã' ~ π̃ and a' ~ π.
+
+    `reward` is the n-step sum and `discount` γ^n (0 after a termination).
+    """
+    return reward + discount * (next_value - alpha * next_log_prob)
+
+
+def expected_value(mixing: Values, q_prior: Values, q_policy: Values) -> Values:
+    """(1 - λ) min_i Q_i(s, a) + λ min_i Q_i(s, ā): the mean over the coin."""
+    return (1.0 - mixing) * q_policy + mixing * q_prior
+
+
+def critic_loss(q: Float[Array, "critics batch"], target: Values) -> Scalar:
+    """J_Q = sum_i E[(Q_i(s, a) - y)²]."""
+    return ((q - target[None]) ** 2).mean(axis=1).sum()
+
+
+def policy_loss(
+    q: Values,
+    log_prob: Values,
+    mixing: Values,
+    alpha: float | Scalar,
+    entropy_weight: EntropyWeight = "full",
+) -> Scalar:
+    """J_π = -E[(1 - λ) min_i Q_i(s, a) - α log π(a | s)], a ~ π.
+
+    That is the derivation's. The main text's weighs the entropy by (1 - λ) too:
+    `entropy_weight="mixed"`.
+    """
+    weight = 1.0 - mixing
+    entropy = weight if entropy_weight == "mixed" else jnp.ones_like(weight)
+    return -(weight * q - entropy * alpha * log_prob).mean()
+
+
+def mixing_loss(mixing: Values, q_prior: Values, q_policy: Values) -> Scalar:
+    """J_Λ = -E[Λ(s) (min_i Q_i(s, ā) - min_i Q_i(s, a))], ā ~ π̄ and a ~ π."""
+    return -(mixing * (q_prior - q_policy)).mean()
+
+
+def temperature_loss(
+    log_alpha: Scalar, log_prob: Values, target_entropy: float
+) -> Scalar:
+    """J_α = -log α E[log π(a | s) + H̄]: keeps the entropy near H̄ (option)."""
+    return -(log_alpha * (log_prob + target_entropy)).mean()

@@ -1,0 +1,134 @@
+"""Every number of a run, with the paper's tables as defaults; names are unique."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from sfp.errors import SfpError, at_least
+
+Context: TypeAlias = Literal["executed", "stream"]
+EntropyWeight: TypeAlias = Literal["full", "mixed"]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """What happens when, and what is learned from.
+
+    Attributes:
+        steps: environment steps in all (125 epochs of 4000).
+        warmup: steps of initial exploration.
+        update_after: steps before the first update.
+        iteration: environment steps, then as many updates.
+        batch: transitions per update.
+        n_step: rewards summed before the critic is asked.
+        gamma: discount per step.
+        hindsight: for each true goal this many achieved later in the episode; by
+            default what suits method and suite (see docs/methods/sfp.md).
+        capacity: moments kept in the replay.
+        eval_every: steps between two evaluations.
+        eval_episodes: test episodes per evaluation, always the same seeds.
+        log_every: steps between two rows of train.csv.
+        checkpoint_every: steps between two checkpoints.
+        until_solved: stop once two evaluations in a row succeeded in every episode.
+    """
+
+    steps: int = 500_000
+    warmup: int = 10_000
+    update_after: int = 1_000
+    iteration: int = 50
+    batch: int = 100
+    n_step: int = 10
+    gamma: float = 0.99
+    hindsight: float | None = None
+    capacity: int = 500_000
+    eval_every: int = 4_000
+    eval_episodes: int = 10
+    log_every: int = 1_000
+    checkpoint_every: int = 4_000
+    until_solved: bool = False
+
+    def __post_init__(self):
+        counts = ("steps", "iteration", "batch", "n_step", "eval_every")
+        counts += ("eval_episodes", "log_every", "checkpoint_every")
+        at_least(1, **{name: getattr(self, name) for name in counts})
+        at_least(0, warmup=self.warmup, update_after=self.update_after)
+        if self.capacity < max(3, self.batch):
+            raise SfpError(
+                f"expected a capacity of at least a batch ({self.batch}), received "
+                f"{self.capacity}."
+            )
+        if not 0.0 <= self.gamma < 1.0:
+            raise SfpError(f"expected a gamma within [0, 1), received {self.gamma}.")
+
+
+@dataclass(frozen=True)
+class Networks:
+    """Sizes and optimisation that every method shares.
+
+    Attributes:
+        width: hidden units of policy and critics.
+        depth: hidden layers.
+        learning_rate: of Adam.
+        polyak: averaging rate of the target networks.
+        alpha: inverse of the reward scale; by default what the paper uses for method
+            and suite. With `tune_alpha`, where it begins.
+        tune_alpha: adapt α to an entropy of minus the number of action dimensions.
+    """
+
+    width: int = 256
+    depth: int = 2
+    learning_rate: float = 1e-3
+    polyak: float = 0.995
+    alpha: float | None = None
+    tune_alpha: bool = False
+
+    def __post_init__(self):
+        at_least(1, width=self.width, depth=self.depth)
+        if self.alpha is not None and self.alpha <= 0:
+            raise SfpError(f"expected an alpha above 0, received {self.alpha}.")
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """How a prior is mixed into SAC.
+
+    Attributes:
+        mixing_start: λ at the beginning.
+        mixing_width: hidden units of Λ.
+        mixing_depth: hidden layers of Λ.
+        mixing_gradient_scale: Λ's gradients are scaled by this in front of Adam, whose
+            ε of 1e-8 then dominates: it acts like plain descent with a small step.
+        mixing_fixed: keep λ at this value instead of learning Λ.
+        mixing_loss_at: where Λ's loss is taken: `state` is s_t (the paper), `next` is
+            s_{t+n} (the authors' code).
+        context: the prior continues the `executed` actions (the paper), or its own
+            `stream` of proposals, executed or not.
+        bank: proposals kept with each moment of the replay and drawn from in updates; 0
+            asks the prior anew in every update. Priors that see states always do.
+        entropy_weight: `full` (the derivation) or `mixed` by 1 - λ (the main text).
+        td_value: `sampled` tosses a coin for ã' (the paper), `expected` takes its mean.
+    """
+
+    mixing_start: float = 0.95
+    mixing_width: int = 128
+    mixing_depth: int = 2
+    mixing_gradient_scale: float = 1e-9
+    mixing_fixed: float | None = None
+    mixing_loss_at: Literal["state", "next"] = "state"
+    context: Context = "executed"
+    bank: int = 8
+    entropy_weight: EntropyWeight = "full"
+    td_value: Literal["sampled", "expected"] = "sampled"
+
+    def __post_init__(self):
+        at_least(0, bank=self.bank)
+        at_least(1, mixing_width=self.mixing_width, mixing_depth=self.mixing_depth)
+        if not 0.0 < self.mixing_start < 1.0:
+            raise SfpError(
+                f"expected mixing_start within (0, 1), received {self.mixing_start}."
+            )
+        if self.mixing_fixed is not None and not 0.0 <= self.mixing_fixed <= 1.0:
+            raise SfpError(
+                f"expected mixing_fixed within [0, 1], received {self.mixing_fixed}."
+            )

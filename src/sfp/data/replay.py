@@ -1,0 +1,253 @@
+"""Experience replay: n-step returns, hindsight and histories in one gather."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from sfp.errors import SfpError, at_least
+from sfp.types import Batch
+
+Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Rewards of many achieved and desired goals at once."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a moment of an episode holds, in numbers."""
+
+    obs: int
+    action: int
+    goal: int = 0
+    history: int = 0
+    bank: int = 0
+
+
+@dataclass
+class Moment:
+    """What is known at time t, before a_t is chosen.
+
+    Attributes:
+        obs: s_t, without the goal.
+        achieved: the goal that s_t achieves; empty without goals.
+        goal: the desired one; empty without goals.
+        history: what the prior sees of the past, flattened.
+        bank: a few actions that the prior proposes now; (0, dims) without.
+    """
+
+    obs: np.ndarray
+    achieved: np.ndarray
+    goal: np.ndarray
+    history: np.ndarray
+    bank: np.ndarray
+
+
+class EpisodeReplay:
+    """A ring of moments. An episode of T steps takes T + 1 of them, the last without an
+    action; each observation is stored once.
+
+    Moments are numbered from the first one ever stored. Everything a transition needs
+    lies at its own moment or after it, so a ring that has overwritten the beginning of
+    an episode still serves the rest of it. The running episode can be sampled up to its
+    newest moment, which counts as a truncation.
+
+    Args:
+        capacity: moments to keep.
+        sizes: of their parts.
+        n_step: rewards to sum before the critic is asked.
+        gamma: discount per step.
+        hindsight: for each true goal, this many that the episode achieved later.
+        reward: needed for hindsight.
+    """  # noqa: D205
+
+    def __init__(
+        self,
+        capacity: int,
+        sizes: Sizes,
+        *,
+        n_step: int = 1,
+        gamma: float = 0.99,
+        hindsight: float = 0.0,
+        reward: Reward | None = None,
+    ):
+        at_least(3, capacity=capacity)
+        at_least(1, n_step=n_step)
+        if hindsight < 0:
+            raise SfpError(f"expected hindsight of 0 or more, received {hindsight}.")
+        if hindsight and not (sizes.goal and reward):
+            raise SfpError(
+                "hindsight needs goals and a reward that follows from them: this "
+                "environment has none. Set hindsight to 0."
+            )
+        self.capacity, self.sizes = capacity, sizes
+        self.n_step, self.gamma = n_step, gamma
+        self.hindsight, self._reward = hindsight, reward
+        self.columns = {
+            "obs": np.zeros((capacity, sizes.obs), np.float32),
+            "achieved": np.zeros((capacity, sizes.goal), np.float32),
+            "goal": np.zeros((capacity, sizes.goal), np.float32),
+            "history": np.zeros((capacity, sizes.history), np.float32),
+            "bank": np.zeros((capacity, sizes.bank, sizes.action), np.float32),
+            "action": np.zeros((capacity, sizes.action), np.float32),
+            "reward": np.zeros(capacity, np.float64),
+            "episode": np.zeros(capacity, np.int64),
+        }
+        self._last = np.zeros(capacity, np.int64)
+        self._terminated = np.zeros(capacity, bool)
+        self.count = 0
+        self.episodes = 0
+
+    def __len__(self) -> int:
+        """Transitions that can be sampled."""
+        first = max(0, self.count - self.capacity)
+        ends = int(np.count_nonzero(self._is_last(np.arange(first, self.count))))
+        return min(self.count, self.capacity) - ends
+
+    def begin(self, moment: Moment) -> None:
+        """The first moment of an episode."""
+        self.episodes += 1
+        self._write(moment)
+
+    def add(
+        self, action: np.ndarray, reward: float, moment: Moment, *, terminated: bool
+    ) -> None:
+        """What was done at the newest moment, and the moment it led to."""
+        here = (self.count - 1) % self.capacity
+        self.columns["action"][here] = action
+        self.columns["reward"][here] = reward
+        self._write(moment)
+        self._terminated[self.episodes % self.capacity] = terminated
+
+    def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
+        """Transitions drawn uniformly, with replacement, all of them at once."""
+        t = self._draw(rng, int(np.prod(shape)))
+        last = self._last[self._episode(t)]
+        length = np.minimum(self.n_step, last - t)
+        after = t + length
+        goal = self._goals(rng, t, last)
+        ended = self._terminated[self._episode(t)] & (after == last)
+        discount = np.where(ended, 0.0, self.gamma**length)
+        batch = dict(
+            obs=np.concatenate([self._at("obs", t), goal], axis=1),
+            action=self._at("action", t),
+            reward=self._returns(t, length, goal).astype(np.float32),
+            discount=discount.astype(np.float32),
+            next_obs=np.concatenate([self._at("obs", after), goal], axis=1),
+            history=self._at("history", t),
+            next_history=self._at("history", after),
+            proposal=self._proposals(rng, t),
+            next_proposal=self._proposals(rng, after),
+        )
+        return Batch(
+            **{
+                k: jnp.asarray(x.reshape(*shape, *x.shape[1:]))
+                for k, x in batch.items()
+            }
+        )
+
+    def newest(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the newest transitions achieved, their goals and their rewards."""
+        kept = min(count, self.count, self.capacity)
+        t = np.arange(self.count - kept, self.count)
+        t = t[~self._is_last(t)]
+        return self._at("achieved", t + 1), self._at("goal", t), self._at("reward", t)
+
+    def piece(self, first: int) -> dict[str, np.ndarray]:
+        """All that is known of the moments from `first` on, in order."""
+        t = np.arange(first, self.count)
+        columns = {name: self._at(name, t) for name in self.columns}
+        ended = self._is_last(t) & self._terminated[self._episode(t)]
+        return columns | {"terminated": ended}
+
+    def like(self, first: int, stop: int) -> dict[str, np.ndarray]:
+        """A piece of the same shapes and types."""
+        count = stop - first
+        columns = {
+            name: np.zeros((count, *column.shape[1:]), column.dtype)
+            for name, column in self.columns.items()
+        }
+        return columns | {"terminated": np.zeros(count, bool)}
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._last[:], self._terminated[:] = 0, False
+        self.count = self.episodes = 0
+
+    def put(self, first: int, piece: dict[str, np.ndarray]) -> None:
+        """Put back a piece, older ones first."""
+        t = np.arange(first, first + len(piece["episode"]))
+        for name, column in self.columns.items():
+            column[t % self.capacity] = piece[name]
+        np.maximum.at(self._last, self._episode(t), t)
+        self._terminated[self._episode(t)] = False
+        self._terminated[self._episode(t[piece["terminated"]])] = True
+
+    def restore(self, count: int, episodes: int) -> None:
+        """Go on after all pieces are back."""
+        self.count, self.episodes = count, episodes
+
+    def _write(self, moment: Moment) -> None:
+        here, episode = self.count % self.capacity, self.episodes % self.capacity
+        for name in ("obs", "achieved", "goal", "history", "bank"):
+            self.columns[name][here] = getattr(moment, name)
+        self.columns["episode"][here] = self.episodes
+        self._last[episode] = self.count
+        self._terminated[episode] = False
+        self.count += 1
+
+    def _at(self, name: str, t: np.ndarray) -> np.ndarray:
+        return self.columns[name][t % self.capacity]
+
+    def _episode(self, t: np.ndarray) -> np.ndarray:
+        """Where the episode of each moment stands in the table of episodes."""
+        return self._at("episode", t) % self.capacity
+
+    def _is_last(self, t: np.ndarray) -> np.ndarray:
+        return self._last[self._episode(t)] == t
+
+    def _draw(self, rng: np.random.Generator, count: int) -> np.ndarray:
+        """Moments that have an action; others are drawn again."""
+        first = max(0, self.count - self.capacity)
+        t = rng.integers(first, self.count, size=count)
+        while len(bad := np.flatnonzero(self._is_last(t))):
+            t[bad] = rng.integers(first, self.count, size=len(bad))
+        return t
+
+    def _goals(
+        self, rng: np.random.Generator, t: np.ndarray, last: np.ndarray
+    ) -> np.ndarray:
+        """The true goal, or one that the same episode achieves after t ("future")."""
+        goal = self._at("goal", t)
+        if self.hindsight:
+            share = self.hindsight / (1.0 + self.hindsight)
+            chosen = np.flatnonzero(rng.random(len(t)) < share)
+            future = rng.integers(t[chosen] + 1, last[chosen] + 1)
+            goal[chosen] = self._at("achieved", future)
+        return goal
+
+    def _returns(
+        self, t: np.ndarray, length: np.ndarray, goal: np.ndarray
+    ) -> np.ndarray:
+        """Sums of up to n discounted rewards, for the goals given."""
+        ahead = np.arange(self.n_step)
+        steps = t[:, None] + np.minimum(ahead, length[:, None] - 1)
+        if self.hindsight and self._reward:
+            achieved = self._at("achieved", steps + 1)
+            wanted = np.broadcast_to(goal[:, None], achieved.shape)
+            flat = (-1, self.sizes.goal)
+            rewards = self._reward(achieved.reshape(flat), wanted.reshape(flat))
+            rewards = rewards.reshape(steps.shape)
+        else:
+            rewards = self._at("reward", steps)
+        weights = np.where(ahead < length[:, None], self.gamma**ahead, 0.0)
+        return (rewards * weights).sum(axis=1)
+
+    def _proposals(self, rng: np.random.Generator, t: np.ndarray) -> np.ndarray:
+        """One of the actions that the prior proposed at each moment."""
+        bank = self.columns["bank"]
+        if not self.sizes.bank:
+            return np.zeros((len(t), 0), np.float32)
+        return bank[t % self.capacity, rng.integers(self.sizes.bank, size=len(t))]

@@ -1,0 +1,1 @@
+"""Training: one run, from the first step to a saved policy."""

@@ -1,0 +1,133 @@
+"""Checkpoints: whole or absent, the last two kept, the replay written as it grows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+from sfp.arrays import load_tree, save_tree
+from sfp.data.replay import EpisodeReplay
+from sfp.errors import SfpError
+from sfp.files import atomic_file, atomic_folder, disk_errors, verify_checksums
+
+KEPT = 2
+
+
+class Checkpoints:
+    """The `checkpoint` folder of a run.
+
+    `step-N/` holds networks, optimisers and the running episode; `replay/A-B` the
+    moments A to B of the replay, each written once. The newest moment has no action yet
+    and is written again by the next piece.
+
+    Args:
+        folder: of the checkpoints.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder, self._pieces = folder, folder / "replay"
+
+    def steps(self) -> list[int]:
+        """Of the checkpoints that are there, oldest first."""
+        return sorted(
+            int(path.name.removeprefix("step-"))
+            for path in self.folder.glob("step-*")
+            if path.name.removeprefix("step-").isdigit()
+        )
+
+    def save(
+        self, step: int, tree: Any, meta: dict[str, Any], replay: EpisodeReplay
+    ) -> None:
+        """Write the checkpoint of a step; only the one before is kept too."""
+        self._save_replay(replay)
+        meta = meta | {"count": replay.count, "episodes": replay.episodes}
+        with atomic_folder(self.folder / f"step-{step:09d}", force=True) as draft:
+            save_tree(draft / "state.safetensors", tree)
+            (draft / "meta.json").write_text(json.dumps(meta))
+        self._prune(replay.capacity)
+
+    def load(
+        self, like: Any, replay: EpisodeReplay
+    ) -> tuple[Any, dict[str, Any]] | None:
+        """The newest checkpoint that is whole, the replay filled; None without any.
+
+        Args:
+            like: from the checkpoint's numbers to a tree of the same structure.
+            replay: empty; it is filled.
+        """
+        for step in reversed(self.steps()):
+            folder = self.folder / f"step-{step:09d}"
+            try:
+                verify_checksums(folder)
+                meta = json.loads((folder / "meta.json").read_text())
+                tree = load_tree(folder / "state.safetensors", like(meta))
+                self._load_replay(replay, meta)
+            except (SfpError, OSError, ValueError, KeyError) as error:
+                warnings.warn(
+                    f"the checkpoint of step {step} cannot be read ({error}): going "
+                    "back to the one before.",
+                    stacklevel=2,
+                )
+                continue
+            self._forget_after(step, meta["count"])
+            return tree, meta
+        replay.clear()
+        self._forget_after(-1, -1)
+        return None
+
+    def _save_replay(self, replay: EpisodeReplay) -> None:
+        """The moments since the last piece."""
+        stop = max((stop for _, stop, _ in self._ranges()), default=0)
+        if stop == replay.count:
+            return
+        first = max(stop - 1, 0, replay.count - replay.capacity)
+        path = self._pieces / f"{first:012d}-{replay.count:012d}.safetensors"
+        with atomic_file(path) as draft:
+            save_tree(draft, replay.piece(first))
+
+    def _load_replay(self, replay: EpisodeReplay, meta: dict[str, Any]) -> None:
+        count, ranges = meta["count"], self._ranges()
+        replay.clear()
+        wanted = max(0, count - replay.capacity)
+        for first, stop, path in ranges:
+            if stop <= wanted or stop > count:
+                continue
+            if first > wanted:
+                raise SfpError(f"moments {wanted} to {first} of the replay are missing")
+            replay.put(first, load_tree(path, replay.like(first, stop)))
+            wanted = stop - 1  # the newest one is written again by the next piece
+        if wanted != count - 1:
+            raise SfpError(f"moments {wanted + 1} to {count} of the replay are missing")
+        replay.restore(count, meta["episodes"])
+
+    def _ranges(self) -> list[tuple[int, int, Path]]:
+        """First and stop of every piece, in order."""
+        found = []
+        for path in sorted(self._pieces.glob("*.safetensors")):
+            first, _, stop = path.stem.partition("-")
+            if first.isdigit() and stop.isdigit():
+                found.append((int(first), int(stop), path))
+        return found
+
+    def _prune(self, capacity: int) -> None:
+        """Keep the newest checkpoints and the pieces that they need."""
+        with disk_errors(self.folder):
+            for step in self.steps()[:-KEPT]:
+                shutil.rmtree(self.folder / f"step-{step:09d}")
+            oldest = self.folder / f"step-{self.steps()[0]:09d}" / "meta.json"
+            needed = json.loads(oldest.read_text())["count"] - capacity
+            for _, stop, path in self._ranges():
+                if stop <= needed:
+                    path.unlink()
+
+    def _forget_after(self, step: int, count: int) -> None:
+        """Remove what was written after a checkpoint that is gone on from."""
+        for later in self.steps():
+            if later > step:
+                shutil.rmtree(self.folder / f"step-{later:09d}")
+        for _, stop, path in self._ranges():
+            if stop > count:
+                path.unlink()

@@ -1,0 +1,79 @@
+"""Evaluation: test episodes with the policy's mean, always with the same seeds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfp.training.log import Row
+from sfp.training.world import Sight, World
+
+FIRST_SEED = 1_000_000
+"""Test episodes have these seeds: training never meets them (see `loop.episode_seed`).
+Ten of them see every corner of `room`."""
+
+LONGEST = 10_000
+"""An episode without a time limit of its own is cut off here."""
+
+Act = Callable[[np.ndarray], np.ndarray]
+"""From s_t to an action of [-1, 1]."""
+
+
+@dataclass
+class Episode:
+    """A test episode: what was seen, its return, and whether the goal was reached."""
+
+    sights: list[Sight]
+    rewards: list[float]
+    success: bool | None
+
+    @property
+    def total(self) -> float:
+        """The return."""
+        return float(sum(self.rewards))
+
+
+def play(world: World, act: Act, seed: int) -> Episode:
+    """One episode."""
+    sight = world.reset(seed)
+    episode = Episode([sight], [], None)
+    for _ in range(LONGEST):
+        outcome = world.step(act(sight.state))
+        sight = outcome.sight
+        episode.sights.append(sight)
+        episode.rewards.append(outcome.reward)
+        if outcome.success is not None:
+            episode.success = bool(episode.success) or outcome.success
+        if outcome.terminated or outcome.truncated:
+            break
+    return episode
+
+
+def evaluate(
+    world: World, act: Act, episodes: int, first_seed: int = FIRST_SEED
+) -> tuple[Row, list[Episode]]:
+    """Test episodes, and the row of `eval.csv` that sums them up.
+
+    An episode succeeds if the goal is reached at some step of it.
+    """
+    played = [play(world, act, first_seed + i) for i in range(episodes)]
+    totals = np.array([episode.total for episode in played])
+    successes = [e.success for e in played if e.success is not None]
+    row: Row = {
+        "eval/mean_reward": float(totals.mean()),
+        "eval/std_reward": float(totals.std()),
+        "eval/success_rate": float(np.mean(successes)) if successes else None,
+        "eval/mean_length": float(np.mean([len(e.rewards) for e in played])),
+    }
+    return row, played
+
+
+def solved_at(rows: Sequence[Row]) -> int | None:
+    """The first of two evaluations in a row that succeeded in every episode."""
+    for first, second in itertools.pairwise(rows):
+        if first["eval/success_rate"] == second["eval/success_rate"] == 1.0:
+            return int(first["step"] or 0)
+    return None

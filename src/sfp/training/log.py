@@ -1,0 +1,186 @@
+"""The record of a run: tidy CSV, TensorBoard events, and whoever listens."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sfp.errors import SfpError
+from sfp.events import EventFile
+from sfp.files import disk_errors
+
+Row = dict[str, float | None]
+Listener = Callable[[int, Mapping[str, float]], None]
+"""Called with the step and what is new: Weights & Biases, trackio, a progress bar."""
+
+TABLES: dict[str, tuple[str, ...]] = {
+    "train": (
+        "step",
+        "charts/episodes",
+        "charts/episodic_return",
+        "charts/episodic_length",
+        "charts/success_rate",
+        "losses/critic",
+        "losses/q",
+        "losses/policy",
+        "losses/entropy",
+        "losses/alpha",
+        "losses/mixing",
+        "losses/q_prior_minus_policy",
+        "mixing/replay",
+        "mixing/mean",
+        "mixing/p10",
+        "mixing/p50",
+        "mixing/p90",
+        "mixing/prior_share",
+    ),
+    "eval": (
+        "step",
+        "eval/mean_reward",
+        "eval/std_reward",
+        "eval/success_rate",
+        "eval/mean_length",
+    ),
+    "timing": ("step", "charts/SPS", "charts/seconds"),
+}
+"""Every number that is logged, by file. Wall-clock times stand apart: they are not part
+of the result."""
+
+
+class Log:
+    """Appends rows to the tables of a run folder; without a folder, keeps them only.
+
+    Args:
+        folder: of the run, or None.
+        listeners: told of every row.
+    """
+
+    def __init__(self, folder: Path | None, listeners: tuple[Listener, ...] = ()):
+        self.rows: dict[str, list[Row]] = {name: [] for name in TABLES}
+        self._folder, self._listeners = folder, listeners
+        self._files: dict[str, Any] = {}
+        self._events: EventFile | None = None
+
+    def open(self, step: int) -> None:
+        """Begin, or go on after `step`: later rows are forgotten.
+
+        The event files are written anew from the tables: nothing is there twice.
+        """
+        if self._folder is None:
+            return
+        with disk_errors(self._folder):
+            for name in TABLES:
+                self.rows[name] = [
+                    row for row in self._read(name) if (row["step"] or 0) <= step
+                ]
+                self._rewrite(name)
+            shutil.rmtree(self._folder / "events", ignore_errors=True)
+            self._events = EventFile(self._folder / "events")
+            for name, rows in self.rows.items():
+                for row in rows:
+                    self._tell_events(name, row)
+
+    def write(self, table: str, step: int, values: Mapping[str, float | None]) -> None:
+        """One row; a name that is not in the table raises."""
+        unknown = set(values) - set(TABLES[table])
+        if unknown:
+            raise KeyError(f"{sorted(unknown)} are no columns of {table}.csv")
+        row: Row = dict.fromkeys(TABLES[table]) | {"step": step, **values}
+        self.rows[table].append(row)
+        if self._folder is not None:
+            with disk_errors(self._folder):
+                file = self._files[table]
+                file.write(_line(row.values()))
+                file.flush()
+                self._tell_events(table, row)
+        for listener in self._listeners:
+            listener(step, _known(row))
+
+    def sync(self) -> None:
+        """Force every row to the disk, before a checkpoint relies on it."""
+        for file in self._files.values():
+            os.fsync(file.fileno())
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files.values():
+            file.close()
+        if self._events is not None:
+            self._events.__exit__()
+        self._files, self._events = {}, None
+
+    def _read(self, name: str) -> list[Row]:
+        return read_table(self._folder, name) if self._folder else []
+
+    def _rewrite(self, name: str) -> None:
+        assert self._folder is not None
+        path, draft = self._path(name), self._path(name).with_suffix(".draft")
+        lines = [_line(TABLES[name]), *(_line(row.values()) for row in self.rows[name])]
+        draft.write_text("".join(lines))
+        draft.replace(path)
+        self._files[name] = path.open("a")
+
+    def _path(self, name: str) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{name}.csv"
+
+    def _tell_events(self, table: str, row: Row) -> None:
+        if self._events is not None:
+            self._events.scalars(int(row["step"] or 0), _known(row))
+
+
+class Clock:
+    """Steps per second since the last time it was asked."""
+
+    def __init__(self, step: int):
+        self._began = self._time = time.perf_counter()
+        self._step = step
+
+    def read(self, step: int) -> dict[str, float | None]:
+        """A row of `timing.csv`."""
+        now = time.perf_counter()
+        speed = (step - self._step) / max(1e-9, now - self._time)
+        self._time, self._step = now, step
+        return {"charts/SPS": speed, "charts/seconds": now - self._began}
+
+
+def read_table(folder: Path, name: str) -> list[Row]:
+    """The rows of a run's table; a last line that was cut off is left out."""
+    path = folder / f"{name}.csv"
+    if not path.is_file():
+        return []
+    whole, _, _ = path.read_text().rpartition("\n")
+    rows = list(csv.DictReader(whole.splitlines()))
+    try:
+        return [
+            {key: float(value) if value else None for key, value in row.items()}
+            for row in rows
+        ]
+    except (TypeError, ValueError):
+        raise SfpError(f"{path} is damaged: a row is not made of numbers.") from None
+
+
+def _line(values: Any) -> str:
+    return ",".join(_cell(value) for value in values) + "\n"
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)
+
+
+def _known(row: Row) -> dict[str, float]:
+    return {
+        key: float(value)
+        for key, value in row.items()
+        if key != "step" and value is not None and not math.isnan(value)
+    }

@@ -1,0 +1,144 @@
+"""The training loop: Algorithm 1, with evaluation, log and checkpoints around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from sfp.agents.base import Agent, Metrics
+from sfp.config import Schedule
+from sfp.data.replay import EpisodeReplay
+from sfp.errors import SfpError
+from sfp.training.checkpoint import Checkpoints
+from sfp.training.evaluate import evaluate, solved_at
+from sfp.training.log import Clock, Log
+from sfp.training.rollout import Rollout
+from sfp.training.world import World
+from sfp.types import Batch
+
+
+class Interrupted(SfpError):
+    """A signal arrived; the checkpoint is written."""
+
+
+def train(
+    agent: Agent,
+    world: World,
+    test_world: World,
+    replay: EpisodeReplay,
+    log: Log,
+    *,
+    schedule: Schedule,
+    seed: int,
+    checkpoints: Checkpoints | None = None,
+    interrupted: Callable[[], bool] = lambda: False,
+) -> Any:
+    """Run Algorithm 1 to its end, from the last checkpoint if there is one.
+
+    Returns the agent's state.
+    """
+    init_key, rollout_key, update_key = jax.random.split(jax.random.key(seed), 3)
+    state = jax.jit(agent.init)(init_key)
+    rollout = Rollout(
+        world, agent, replay, seed=seed, key=rollout_key, warmup=schedule.warmup
+    )
+    saved = (
+        checkpoints.load(partial(_tree, state, rollout), replay)
+        if checkpoints
+        else None
+    )
+    if saved:
+        tree, meta = saved
+        state = jax.tree.map(jnp.asarray, tree["state"])
+        rollout.restore(meta, tree["memory"], tree["actions"])
+    else:
+        world.check_seed()
+    log.open(rollout.step)
+    learn, clock = compile_updates(agent), Clock(rollout.step)
+    mean = jax.jit(agent.mean)
+
+    def save() -> None:
+        if checkpoints:
+            log.sync()
+            meta = rollout.saved() | {"actions": len(rollout.actions)}
+            checkpoints.save(rollout.step, _tree(state, rollout, meta), meta, replay)
+
+    while rollout.step < schedule.steps:
+        rollout.explore(agent.actor(state), schedule.iteration)
+        step = rollout.step
+        if replay.hindsight:
+            world.check_rewards(*replay.newest(schedule.iteration))
+        if step >= schedule.update_after:
+            rng = np.random.default_rng([seed, 2, step])
+            batches = replay.sample(rng, (schedule.iteration, schedule.batch))
+            state, metrics = learn(state, batches, jax.random.fold_in(update_key, step))
+            _check(metrics, step, checkpoints)
+            for name, value in metrics.items():
+                rollout.note(name, float(value))
+        if _passed(step, schedule.log_every, schedule.iteration):
+            log.write("train", step, rollout.summary())
+            log.write("timing", step, clock.read(step))
+        if _passed(step, schedule.eval_every, schedule.iteration):
+            actor = agent.actor(state)
+            row, _ = evaluate(
+                test_world,
+                lambda obs, actor=actor: np.asarray(mean(actor, obs)),
+                schedule.eval_episodes,
+            )
+            log.write("eval", step, row)
+            if schedule.until_solved and solved_at(log.rows["eval"]) is not None:
+                break
+        if interrupted():
+            save()
+            raise Interrupted(f"stopped at step {step}; --resume goes on from there.")
+        if _passed(step, schedule.checkpoint_every, schedule.iteration):
+            save()
+    save()
+    return state
+
+
+def compile_updates(
+    agent: Agent,
+) -> Callable[[Any, Batch, PRNGKeyArray], tuple[Any, Metrics]]:
+    """Many updates in one scan; metrics are their means."""
+
+    def updates(state, batches, key):
+        keys = jax.random.split(key, batches.reward.shape[0])
+        state, metrics = jax.lax.scan(
+            lambda state, given: agent.update(state, *given), state, (batches, keys)
+        )
+        return state, {name: value.mean() for name, value in metrics.items()}
+
+    return jax.jit(updates, donate_argnums=0)
+
+
+def _tree(state: Any, rollout: Rollout, meta: dict[str, Any]) -> dict[str, Any]:
+    """What a checkpoint holds as arrays."""
+    actions = np.zeros((meta["actions"], rollout.world.action_size), np.float32)
+    if len(rollout.actions) == len(actions) > 0:
+        actions = np.stack(rollout.actions)
+    return {"state": state, "memory": rollout.memory, "actions": actions}
+
+
+def _passed(step: int, every: int, iteration: int) -> bool:
+    """Whether the last iteration came to, or over, a multiple of `every`."""
+    return step // every > (step - iteration) // every
+
+
+def _check(metrics: Metrics, step: int, checkpoints: Checkpoints | None) -> None:
+    """Stop where learning diverges; the last checkpoint was before it."""
+    for name, value in metrics.items():
+        if not np.isfinite(value):
+            kept = checkpoints.steps() if checkpoints else []
+            where = f"the checkpoint of step {kept[-1]} is kept" if kept else ""
+            raise SfpError(
+                f"learning diverged: {name} is {float(value)} in the updates that end "
+                f"at step {step}; {where or 'there is no checkpoint yet'}. Lower the "
+                "learning rate or the reward's scale."
+            )

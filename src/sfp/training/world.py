@@ -1,0 +1,237 @@
+"""The world as an agent sees it: flat vectors, scaled actions, checked once."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from sfp.envs.registry import get_task
+from sfp.errors import SfpError
+
+GOAL_KEYS = ("observation", "achieved_goal", "desired_goal")
+TOLERANCE = 1e-5
+"""Observations may leave their space by this share of its size: rounding."""
+
+
+@dataclass
+class Sight:
+    """What the environment shows at one moment.
+
+    Attributes:
+        obs: the observation, flat, float32.
+        achieved: the goal it achieves; empty without goals.
+        goal: the desired one; empty without goals.
+    """
+
+    obs: np.ndarray
+    achieved: np.ndarray
+    goal: np.ndarray
+
+    @property
+    def state(self) -> np.ndarray:
+        """s_t: the observation with the goal behind it."""
+        return np.concatenate([self.obs, self.goal])
+
+
+@dataclass
+class Outcome:
+    """What a step led to; `success` is None where the environment does not say."""
+
+    sight: Sight
+    reward: float
+    terminated: bool
+    truncated: bool
+    success: bool | None
+
+
+def make_env(env: str | gym.Env, **kwargs: Any) -> gym.Env:
+    """An environment from a task's name, a Gymnasium id, or itself."""
+    if isinstance(env, gym.Env):
+        return env
+    try:
+        task = get_task(env)
+    except SfpError:
+        if "/" not in env and "-v" not in env:
+            raise
+    else:
+        return task.make(**kwargs)
+    try:
+        return gym.make(env, **kwargs)
+    except gym.error.Error as error:
+        raise SfpError(f"Gymnasium cannot make {env!r}: {error}") from error
+
+
+class World:
+    """A Gymnasium environment with a Box or goal observation and bounded Box actions.
+
+    Args:
+        env: the environment.
+        name: what messages call it.
+    """
+
+    def __init__(self, env: gym.Env, name: str | None = None):
+        self.env = env
+        self.name = name or (env.spec.id if env.spec else type(env.unwrapped).__name__)
+        self.low, self.high = _bounds(env, self.name)
+        self._shape = env.action_space.shape
+        self._dtype = env.action_space.dtype
+        self._spaces = _spaces(env, self.name)
+        self.has_goals = len(self._spaces) == 3
+        self.obs_size = _size(self._spaces[0])
+        self.goal_size = _size(self._spaces[2]) if self.has_goals else 0
+        self.action_size = len(self.low)
+        self._limits = [_limits(space) for space in self._spaces]
+        self._where = "before the first reset"
+
+    def reset(self, seed: int) -> Sight:
+        """Begin the episode of that seed."""
+        self._where = f"at reset(seed={seed})"
+        observation, _ = self._call(self.env.reset, seed=seed)
+        self._seed, self._steps = seed, 0
+        return self._see(observation)
+
+    def step(self, action: np.ndarray) -> Outcome:
+        """Execute an action of [-1, 1]."""
+        self._steps += 1
+        self._where = f"at step {self._steps} of the episode with seed {self._seed}"
+        scaled = self.low + (self.high - self.low) * (0.5 * (action + 1.0))
+        scaled = np.clip(scaled, self.low, self.high).astype(self._dtype)
+        observation, reward, terminated, truncated, info = self._call(
+            self.env.step, scaled.reshape(self._shape)
+        )
+        if not np.isfinite(reward):
+            raise SfpError(f"{self.name} gave the reward {reward} {self._where}.")
+        success = info.get("is_success", info.get("success"))
+        return Outcome(
+            self._see(observation),
+            float(reward),
+            bool(terminated),
+            bool(truncated) and not terminated,
+            None if success is None else bool(success),
+        )
+
+    def rewards(self, achieved: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """The step rewards of many achieved and desired goals at once."""
+        compute = self.env.get_wrapper_attr("compute_reward")
+        rewards = self._call(compute, achieved, goal, {})
+        if np.shape(rewards) != (len(achieved),):
+            raise SfpError(
+                f"compute_reward of {self.name} gave shape {np.shape(rewards)} for "
+                f"{len(achieved)} goals: expected one reward each. Vectorise it, or "
+                "set hindsight to 0."
+            )
+        return np.asarray(rewards, np.float64)
+
+    def check_rewards(
+        self, achieved: np.ndarray, goal: np.ndarray, rewards: np.ndarray
+    ) -> None:
+        """Refuse hindsight where `compute_reward` is not what `step` gave."""
+        computed = self.rewards(achieved, goal)
+        wrong = np.flatnonzero(~np.isclose(computed, rewards))
+        if len(wrong):
+            raise SfpError(
+                f"compute_reward of {self.name} gives {computed[wrong[0]]:g}, step "
+                f"gave {rewards[wrong[0]]:g}: relabelled rewards would be wrong. Mend "
+                "it, or set hindsight to 0."
+            )
+
+    def check_seed(self) -> None:
+        """Warn if the same seed does not begin the same episode."""
+        first, second = self.reset(0), self.reset(0)
+        if not np.array_equal(first.state, second.state):
+            warnings.warn(
+                f"{self.name} ignores the seed of reset: its runs are not reproducible "
+                "and cannot be resumed exactly.",
+                stacklevel=2,
+            )
+
+    def _call(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except SfpError:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise SfpError(f"{self.name} raised {reason} {self._where}.") from error
+
+    def _see(self, observation: Any) -> Sight:
+        parts = [observation]
+        if self.has_goals:
+            parts = [observation[key] for key in GOAL_KEYS]
+        elif isinstance(observation, dict):
+            parts = [spaces.flatten(self.env.observation_space, observation)]
+        flat = [
+            self._checked(part, space, limits)
+            for part, space, limits in zip(
+                parts, self._spaces, self._limits, strict=True
+            )
+        ]
+        none = np.zeros(0, np.float32)
+        return Sight(*flat) if self.has_goals else Sight(flat[0], none, none)
+
+    def _checked(self, part: Any, space: spaces.Box, limits: tuple) -> np.ndarray:
+        if np.shape(part) != space.shape:
+            raise SfpError(
+                f"{self.name} showed an observation of shape {np.shape(part)} "
+                f"{self._where}, its space says {space.shape}."
+            )
+        flat = np.asarray(part, np.float32).ravel()
+        # A NaN fails every comparison, so this finds it too.
+        if not ((flat >= limits[0]) & (flat <= limits[1])).all():
+            value = flat[~((flat >= limits[0]) & (flat <= limits[1]))][0]
+            raise SfpError(
+                f"{self.name} showed {value:g} {self._where}, outside its observation "
+                "space: mend the environment, or widen the space."
+            )
+        return flat
+
+
+def _bounds(env: gym.Env, name: str) -> tuple[np.ndarray, np.ndarray]:
+    space = env.action_space
+    if not isinstance(space, spaces.Box):
+        raise SfpError(
+            f"{name} has {type(space).__name__} actions: expected a Box of numbers."
+        )
+    low, high = (np.asarray(x, np.float64).ravel() for x in (space.low, space.high))
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise SfpError(
+            f"{name} has unbounded actions: wrap it so that they are bounded "
+            "(gymnasium.wrappers.RescaleAction, ClipAction)."
+        )
+    if (low >= high).any():
+        raise SfpError(f"{name} has actions without range: {low} to {high}.")
+    return low, high
+
+
+def _spaces(env: gym.Env, name: str) -> list[spaces.Box]:
+    """The parts of an observation: one, or the three of a goal environment."""
+    space = env.observation_space
+    parts = [space]
+    if isinstance(space, spaces.Dict):
+        if set(GOAL_KEYS) <= set(space.spaces):
+            parts = [space[key] for key in GOAL_KEYS]
+        elif all(isinstance(part, spaces.Box) for part in space.values()):
+            parts = [spaces.flatten_space(space)]
+    if not all(isinstance(part, spaces.Box) for part in parts):
+        raise SfpError(
+            f"{name} has {type(space).__name__} observations: expected a Box or a Dict "
+            f"of {', '.join(GOAL_KEYS)}."
+        )
+    return parts  # pyright: ignore[reportReturnType]
+
+
+def _size(space: spaces.Box) -> int:
+    return int(np.prod(space.shape))
+
+
+def _limits(space: spaces.Box) -> tuple[np.ndarray, np.ndarray]:
+    low, high = (np.asarray(x, np.float64).ravel() for x in (space.low, space.high))
+    finite = np.isfinite(low) & np.isfinite(high)
+    slack = TOLERANCE * np.where(finite, high - low, 0.0)
+    most = float(np.finfo(np.float32).max)
+    return np.maximum(low - slack, -most), np.minimum(high + slack, most)
