@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfp.training.log import Row
-from sfp.training.world import Sight, World
+from sfp.training.trained import Trained
+from sfp.training.video import Film
+from sfp.training.world import Sight, World, make_env
 
 FIRST_SEED = 1_000_000
 """Test episodes have these seeds: training never meets them (see `loop.episode_seed`).
@@ -69,6 +71,28 @@ def evaluate(
         "eval/mean_length": float(np.mean([len(e.rewards) for e in played])),
     }
     return row, played
+
+
+def evaluate_policy(
+    trained: Trained,
+    task: str,
+    *,
+    episodes: int,
+    film: Film | None = None,
+    progress: Callable[[], None] = lambda: None,
+) -> tuple[Row, list[Episode]]:
+    """Test episodes of a trained policy; `film` takes their pictures."""
+    env = make_env(task, **({"render_mode": "rgb_array"} if film else {}))
+    world = World(env, task)
+    trained.check(world)
+
+    def act(state: np.ndarray) -> np.ndarray:
+        if film:
+            film(np.asarray(env.render()))
+        progress()
+        return trained.act(state)
+
+    return evaluate(world, act, episodes)
 
 
 def solved_at(rows: Sequence[Row]) -> int | None:

@@ -14,17 +14,13 @@ from jaxtyping import PRNGKeyArray
 from sfp.agents.base import Agent, Metrics
 from sfp.config import Schedule
 from sfp.data.replay import EpisodeReplay
-from sfp.errors import SfpError
+from sfp.errors import Interrupted, SfpError
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import evaluate, solved_at
 from sfp.training.log import Clock, Log
 from sfp.training.rollout import Rollout
 from sfp.training.world import World
 from sfp.types import Batch
-
-
-class Interrupted(SfpError):
-    """A signal arrived; the checkpoint is written."""
 
 
 def train(
@@ -38,6 +34,7 @@ def train(
     seed: int,
     checkpoints: Checkpoints | None = None,
     interrupted: Callable[[], bool] = lambda: False,
+    progress: Callable[[int], None] = lambda step: None,
 ) -> Any:
     """Run Algorithm 1 to its end, from the last checkpoint if there is one.
 
@@ -94,6 +91,7 @@ def train(
             log.write("eval", step, row)
             if schedule.until_solved and solved_at(log.rows["eval"]) is not None:
                 break
+        progress(step)
         if interrupted():
             save()
             raise Interrupted(f"stopped at step {step}; --resume goes on from there.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ import numpy as np
 
 from sfp.agents.base import Agent
 from sfp.agents.methods import Ingredients, get_method
+from sfp.compute import threads
 from sfp.config import Mixture, Networks, Schedule
 from sfp.data.replay import EpisodeReplay, Sizes
 from sfp.envs.registry import TASKS
@@ -74,6 +74,7 @@ def train(
     resume: bool = False,
     eval_env: gym.Env | None = None,
     listeners: tuple[Listener, ...] = (),
+    progress: Callable[[int], None] = lambda step: None,
     **settings: Any,
 ) -> Trained:
     """Learn a task.
@@ -89,6 +90,7 @@ def train(
         resume: go on with the run in `out`.
         eval_env: for tests; needed if `env` cannot be made anew from its `spec`.
         listeners: called with the step and every new row.
+        progress: called with the step after every iteration.
         **settings: fields of `Schedule`, `Networks` and `Mixture`.
 
     Returns:
@@ -125,14 +127,14 @@ def train(
         method=method,
         seed=seed,
         prior=_fingerprint(prior) if prior is not None else None,
-        threads=len(os.sched_getaffinity(0)),
+        threads=threads(),
         schedule=schedule,
         networks=networks,
         mixture=mixture,
     )
     worlds = world, test_world
     if out is None:
-        return _run(run, agent, worlds, None, listeners)
+        return _run(run, agent, worlds, None, listeners, progress)
     folder = Path(out)
     _check_folder(folder, resume=resume)
     with locked(folder, "training in"):
@@ -141,7 +143,7 @@ def train(
             trained = Trained.load(folder)
             trained.evaluations = read_table(folder, "eval")
             return trained
-        return _run(run, agent, worlds, folder, listeners)
+        return _run(run, agent, worlds, folder, listeners, progress)
 
 
 def _run(
@@ -150,6 +152,7 @@ def _run(
     worlds: tuple[World, World],
     folder: Path | None,
     listeners: tuple[Listener, ...],
+    progress: Callable[[int], None],
 ) -> Trained:
     log = Log(folder, listeners)
     replay = make_replay(run.schedule, agent, worlds[0])
@@ -163,6 +166,7 @@ def _run(
             seed=run.seed,
             checkpoints=Checkpoints(folder / "checkpoint") if folder else None,
             interrupted=interrupted,
+            progress=progress,
         )
     actor = agent.actor(state)
     policy = getattr(actor, "policy", actor)

@@ -74,6 +74,22 @@ class Trained:
         actions = actions.reshape(len(states), *self.spec.action_shape)
         return actions[0] if single else actions
 
+    def act(self, state: np.ndarray) -> np.ndarray:
+        """The mean action in [-1, 1], for a state with its goal."""
+        return np.asarray(self._mean(state[None]))[0]
+
+    def check(self, world: World) -> None:
+        """Refuse a world with other observations or actions."""
+        spec = self.spec
+        own = spec.obs_size, spec.goal_size, spec.low, spec.high
+        other = world.obs_size, world.goal_size, list(world.low), list(world.high)
+        if own != other:
+            raise SfpError(
+                f"this policy is for {spec.task} (observations of {spec.obs_size} and "
+                f"goals of {spec.goal_size} numbers): {world.name} has other "
+                "observations or actions."
+            )
+
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write a folder that `load` reads: safetensors and JSON, nothing that runs."""
         with atomic_folder(Path(folder), force=force) as draft:
