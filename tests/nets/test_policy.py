@@ -1,5 +1,7 @@
 """The tanh-Gaussian against SciPy in float64."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,16 @@ from scipy import stats
 from sfp.nets.policy import LOG_STD, Policy, log_slope
 
 OBS = jnp.array([0.4, -0.7, 0.2])
+
+
+@jax.jit
+def samples(policy, keys):
+    return jax.vmap(policy.sample, in_axes=(0, None))(keys, OBS)
+
+
+@jax.jit
+def log_probs(policy, actions):
+    return jax.vmap(policy.log_prob, in_axes=(None, 0))(OBS, actions)
 
 
 def policy_with(mean, log_std):
@@ -42,22 +54,21 @@ def test_log_prob_equals_the_change_of_variables():
     before = np.random.default_rng(0).normal(mean, np.exp(log_std), (200, 3))
     before = before.astype(np.float32)
     before = before[(np.abs(before) < 3).all(axis=1)]  # atanh is exact enough there
-    ours = jax.vmap(policy.log_prob, in_axes=(None, 0))(OBS, jnp.tanh(before))
+    ours = log_probs(policy, np.tanh(before))
     np.testing.assert_allclose(ours, density(before, mean, log_std), atol=2e-3)
 
 
 def test_sample_comes_with_the_log_prob_of_its_action():
     policy = policy_with([0.5, -0.4], [-0.5, -1.0])
     keys = jax.random.split(jax.random.key(0), 500)
-    actions, log_probs = jax.vmap(policy.sample, in_axes=(0, None))(keys, OBS)
-    again = jax.vmap(policy.log_prob, in_axes=(None, 0))(OBS, actions)
-    np.testing.assert_allclose(log_probs, again, atol=2e-3)
+    actions, given = samples(policy, keys)
+    np.testing.assert_allclose(given, log_probs(policy, actions), atol=2e-3)
 
 
 def test_samples_have_the_gaussian_in_front_of_the_tanh():
     policy = policy_with([0.5, -0.4], [-0.5, -1.0])
     keys = jax.random.split(jax.random.key(0), 4000)
-    actions, _ = jax.vmap(policy.sample, in_axes=(0, None))(keys, OBS)
+    actions, _ = samples(policy, keys)
     before = np.arctanh(np.asarray(actions, np.float64))
     for i, (mean, log_std) in enumerate(((0.5, -0.5), (-0.4, -1.0))):
         test = stats.kstest(before[:, i], stats.norm(mean, np.exp(log_std)).cdf)
@@ -72,7 +83,7 @@ def test_density_integrates_to_one(mean, log_std):
     before = np.linspace(mean - 8, mean + 8, 20_001)
     before = before[np.abs(before) < 4.5]
     action = np.tanh(before)[:, None].astype(np.float32)
-    log_prob = jax.vmap(policy.log_prob, in_axes=(None, 0))(OBS, jnp.asarray(action))
+    log_prob = log_probs(policy, action)
     mass = np.exp(np.asarray(log_prob, np.float64)) * (1 - np.tanh(before) ** 2)
     inside = np.diff(stats.norm(mean, np.exp(log_std)).cdf([-4.5, 4.5]))[0]
     assert np.trapezoid(mass, before) == pytest.approx(inside, abs=2e-3)
@@ -83,22 +94,21 @@ def test_log_slope_is_right_and_finite_far_out():
     expected = -2 * (np.logaddexp(x, -x) - np.log(2.0))
     ours = log_slope(jnp.asarray(x, jnp.float32))
     np.testing.assert_allclose(ours, expected, rtol=1e-6, atol=5e-7)
-    slopes = jax.vmap(jax.grad(lambda x: log_slope(x[None])[0]))(
-        jnp.asarray(x, jnp.float32)
-    )
+    slopes = jax.jit(jax.grad(lambda x: log_slope(x).sum()))(np.float32(x))
     np.testing.assert_allclose(slopes, -2 * np.tanh(x), atol=1e-6)
 
 
 def test_a_saturated_policy_has_a_finite_log_prob_and_gradient():
     """At tanh = 1 in float32, log(1 - tanh²) would be minus infinity."""
+
+    @jax.jit
+    @partial(jax.value_and_grad, has_aux=True)
+    def sample(policy):
+        action, log_prob = policy.sample(jax.random.key(3), OBS)
+        return log_prob, action
+
     for mean in (-50.0, 50.0):
-        policy = policy_with([mean], [0.0])
-
-        def log_prob(policy):
-            return policy.sample(jax.random.key(3), OBS)[1]
-
-        value, gradient = jax.value_and_grad(log_prob)(policy)
-        action, _ = policy.sample(jax.random.key(3), OBS)
+        (value, action), gradient = sample(policy_with([mean], [0.0]))
         assert abs(float(action[0])) == 1.0
         noise = jax.random.normal(jax.random.key(3), (1,))
         expected = stats.norm.logpdf(noise) + 2 * (abs(mean + noise) - np.log(2))
@@ -119,14 +129,15 @@ def test_the_gradient_of_a_sample_is_the_reparameterised_one():
     """dE[a]/dμ and d(-log π)/dlog σ, by hand for one noise."""
     policy = policy_with([0.2], [-0.7])
     noise = float(jax.random.normal(jax.random.key(5), (1,))[0])
-    gradient = jax.grad(lambda p: p.sample(jax.random.key(5), OBS)[0][0])(policy)
+    by_action, by_log_prob = jax.jit(
+        jax.jacobian(lambda p: p.sample(jax.random.key(5), OBS))
+    )(policy)
     before = 0.2 + np.exp(-0.7) * noise
     slope = 1 - np.tanh(before) ** 2
     by_hand = [slope, slope * np.exp(-0.7) * noise]
-    np.testing.assert_allclose(gradient.net.biases[-1], by_hand, rtol=1e-4)
-    gradient = jax.grad(lambda p: p.sample(jax.random.key(5), OBS)[1])(policy)
+    np.testing.assert_allclose(by_action.net.biases[-1][0], by_hand, rtol=1e-4)
     by_hand = [2 * np.tanh(before), -1 + 2 * np.tanh(before) * np.exp(-0.7) * noise]
-    np.testing.assert_allclose(gradient.net.biases[-1], by_hand, rtol=1e-4)
+    np.testing.assert_allclose(by_log_prob.net.biases[-1], by_hand, rtol=1e-4)
 
 
 def test_every_weight_is_reached_by_the_gradient():
@@ -135,8 +146,8 @@ def test_every_weight_is_reached_by_the_gradient():
     def loss(policy):
         keys = jax.random.split(jax.random.key(0), 64)
         obs = jax.random.normal(jax.random.key(1), (64, 3))
-        actions, log_probs = jax.vmap(policy.sample)(keys, obs)
-        return (actions.sum(axis=1) + log_probs).mean()
+        actions, likely = jax.vmap(policy.sample)(keys, obs)
+        return (actions.sum(axis=1) + likely).mean()
 
-    for leaf in jax.tree.leaves(jax.grad(loss)(policy)):
+    for leaf in jax.tree.leaves(jax.jit(jax.grad(loss))(policy)):
         assert (np.abs(leaf) > 0).any()
