@@ -86,7 +86,8 @@ class SFP:
         """SAC's networks from the same key, and Λ with bias σ⁻¹(mixing_start)."""
         mixture = self.mixture
         sizes = [self.obs_size, *[mixture.mixing_width] * mixture.mixing_depth, 1]
-        net = MLP(sizes, key=jax.random.fold_in(key, 1))
+        # SAC splits its three keys from `key`, and they are its folds 0, 1 and 2.
+        net = MLP(sizes, key=jax.random.fold_in(key, 3))
         bias = jnp.full(1, jnp.log(mixture.mixing_start / (1.0 - mixture.mixing_start)))
         net = eqx.tree_at(lambda net: net.biases[-1], net, bias)
         return SFPState(self.sac.init(key), net, self.adam.init(net))  # pyright: ignore[reportArgumentType]

@@ -150,9 +150,10 @@ class EpisodeReplay:
 
     def newest(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What the newest transitions achieved, their goals and their rewards."""
-        kept = min(count, self.count, self.capacity)
+        # At worst every other moment is the last of its episode, and so is the newest.
+        kept = min(2 * count + 1, self.count, self.capacity)
         t = np.arange(self.count - kept, self.count)
-        t = t[~self._is_last(t)]
+        t = t[~self._is_last(t)][-count:]
         return self._at("achieved", t + 1), self._at("goal", t), self._at("reward", t)
 
     def piece(self, first: int) -> dict[str, np.ndarray]:
@@ -211,6 +212,8 @@ class EpisodeReplay:
     def _draw(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Moments that have an action; others are drawn again."""
         first = max(0, self.count - self.capacity)
+        if self.count < 2:
+            raise SfpError("there is nothing to sample yet: add a step to the replay.")
         t = rng.integers(first, self.count, size=count)
         while len(bad := np.flatnonzero(self._is_last(t))):
             t[bad] = rng.integers(first, self.count, size=len(bad))
