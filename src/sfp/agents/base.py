@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -43,6 +43,7 @@ class Memory(NamedTuple):
     proposal: Float[Array, "one dims"]
 
 
+@runtime_checkable
 class Agent(Protocol):
     """Acts and learns. The loop never learns which method it runs.
 
