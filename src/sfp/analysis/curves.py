@@ -34,7 +34,7 @@ class RunRecord:
     @property
     def label(self) -> str:
         """For legends."""
-        return f"{self.method}, seed {self.seed}"
+        return f"{self.method} on {self.task}, seed {self.seed}"
 
 
 def read_run(folder: Path) -> RunRecord:
@@ -68,13 +68,13 @@ def summarise(run: RunRecord) -> dict[str, str | int | float | None]:
 
 
 def curves_figure(
-    runs: Sequence[RunRecord], paths: dict[str, list[np.ndarray]]
+    runs: Sequence[RunRecord], paths: dict[Path, list[np.ndarray]]
 ) -> Figure:
     """Return, success and λ over steps; and the walks of the trained policies.
 
     Args:
         runs: of one task or several.
-        paths: positions of test episodes in a point-maze, by the run's label.
+        paths: positions of test episodes in a point-maze, by the run's folder.
     """
     columns = 3 + len(paths)
     figure = Figure(figsize=(4.0 * columns, 3.4), layout="constrained")
@@ -99,12 +99,12 @@ def curves_figure(
         axis.grid(alpha=0.3)
         if axis.has_data():
             axis.legend(fontsize=8)
-    tasks = {run.label: run.task for run in runs}
-    for axis, (label, walks) in zip(axes[3:], paths.items(), strict=True):
-        draw_maze(axis, get_layout(maze_layout(get_task(tasks[label]))))
-        for walk in walks:
+    walked = [run for run in runs if run.folder in paths]
+    for axis, run in zip(axes[3:], walked, strict=True):
+        draw_maze(axis, get_layout(maze_layout(get_task(run.task))))
+        for walk in paths[run.folder]:
             axis.plot(*walk.T, color=COLOURS[0], lw=0.9, alpha=0.7)
-        axis.set_title(f"{label}: test episodes", fontsize=10)
+        axis.set_title(f"{run.label}: test episodes", fontsize=10)
     return figure
 
 

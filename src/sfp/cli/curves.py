@@ -39,8 +39,8 @@ def curves(
         raise SfpError("expected the folder of a run: sfp curves runs/...")
     use_threads(1)
     keep_compiled()
-    records = [read_run(folder) for folder in runs]
-    paths = {run.label: walks_of(run) for run in records if is_maze(run)}
+    records = [read_run(folder) for folder in dict.fromkeys(runs)]
+    paths = {run.folder: walks_of(run) for run in records if is_maze(run)}
     file = save(curves_figure(records, paths), out / "curves.png")
     show(
         [summarise(run) for run in records],

@@ -10,6 +10,7 @@ import tyro
 
 from sfp.cli.console import show, training_progress
 from sfp.config import Mixture, Networks, Schedule
+from sfp.errors import at_least
 
 
 def train(
@@ -56,6 +57,7 @@ def train(
     """
     from sfp.compute import keep_compiled, use_threads
 
+    at_least(1, threads=threads)
     use_threads(threads)
     keep_compiled()
 

@@ -34,6 +34,8 @@ def filming(path: Path) -> Iterator[Film]:
 def _moving_picture(path: Path) -> Iterator[Film]:
     frames: list[Picture.Image] = []
     yield lambda frame: frames.append(Picture.fromarray(frame).quantize(64))
+    if not frames:
+        raise SfpError("there are no frames to write.")
     first, *others = frames
     duration = round(1000 / RATE)
     first.save(path, save_all=True, append_images=others, duration=duration, loop=0)
