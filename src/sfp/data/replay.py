@@ -35,14 +35,12 @@ class Moment:
         achieved: the goal that s_t achieves; empty without goals.
         goal: the desired one; empty without goals.
         history: what the prior sees of the past, flattened.
-        bank: a few actions that the prior proposes now; (0, dims) without.
     """
 
     obs: np.ndarray
     achieved: np.ndarray
     goal: np.ndarray
     history: np.ndarray
-    bank: np.ndarray
 
 
 class EpisodeReplay:
@@ -121,6 +119,14 @@ class EpisodeReplay:
         self._write(moment)
         self._terminated[self.episodes % self.capacity] = terminated
 
+    def histories(self, first: int) -> np.ndarray:
+        """What the prior sees at the moments from `first` on."""
+        return self._at("history", np.arange(first, self.count))
+
+    def fill(self, first: int, bank: np.ndarray) -> None:
+        """Keep the prior's proposals for the moments from `first` on."""
+        self.columns["bank"][np.arange(first, self.count) % self.capacity] = bank
+
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
         """Transitions drawn uniformly, with replacement, all of them at once."""
         t = self._draw(rng, int(np.prod(shape)))
@@ -192,7 +198,7 @@ class EpisodeReplay:
 
     def _write(self, moment: Moment) -> None:
         here, episode = self.count % self.capacity, self.episodes % self.capacity
-        for name in ("obs", "achieved", "goal", "history", "bank"):
+        for name in ("obs", "achieved", "goal", "history"):
             self.columns[name][here] = getattr(moment, name)
         self.columns["episode"][here] = self.episodes
         self._last[episode] = self.count
