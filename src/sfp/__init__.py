@@ -3,6 +3,7 @@
 data = sfp.collect("room")                     # or sfp.load("my/recordings")
 prior = sfp.fit(data, past_actions=1)          # or sfp.load_prior("room")
 walks = sfp.explore("room-large", priors={"prior": prior})
+policy = sfp.train("maze", method="sfp", prior=prior, steps=60_000)
 """
 
 from importlib import import_module
@@ -20,9 +21,12 @@ if TYPE_CHECKING:
     from sfp.priors.base import Prior
     from sfp.priors.fit import fit
     from sfp.priors.store import load_prior
+    from sfp.training.run import train
+    from sfp.training.trained import Trained
 
 _HOME = {
     "Prior": "sfp.priors.base",
+    "Trained": "sfp.training.trained",
     "Trajectories": "sfp.data.trajectories",
     "collect": "sfp.data.collect",
     "describe": "sfp.analysis.description",
@@ -30,10 +34,12 @@ _HOME = {
     "fit": "sfp.priors.fit",
     "load": "sfp.data.sources",
     "load_prior": "sfp.priors.store",
+    "train": "sfp.training.run",
 }
 __all__ = [
     "Prior",
     "SfpError",
+    "Trained",
     "Trajectories",
     "collect",
     "describe",
@@ -42,6 +48,7 @@ __all__ = [
     "fit",
     "load",
     "load_prior",
+    "train",
 ]
 
 

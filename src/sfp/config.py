@@ -55,10 +55,19 @@ class Schedule:
         counts += ("eval_episodes", "log_every", "checkpoint_every")
         at_least(1, **{name: getattr(self, name) for name in counts})
         at_least(0, warmup=self.warmup, update_after=self.update_after)
+        if self.steps < self.batch:
+            raise SfpError(
+                f"expected steps of at least a batch ({self.batch}), received "
+                f"{self.steps}."
+            )
         if self.capacity < max(3, self.batch):
             raise SfpError(
                 f"expected a capacity of at least a batch ({self.batch}), received "
                 f"{self.capacity}."
+            )
+        if self.hindsight is not None and not 0.0 <= self.hindsight < float("inf"):
+            raise SfpError(
+                f"expected hindsight of 0 or more, received {self.hindsight}."
             )
         if not 0.0 <= self.gamma < 1.0:
             raise SfpError(f"expected a gamma within [0, 1), received {self.gamma}.")

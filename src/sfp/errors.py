@@ -16,6 +16,10 @@ class SfpError(Exception):
         super().__init__(" ".join(message.split()))
 
 
+class Interrupted(SfpError):
+    """A signal came; all is saved and can go on later."""
+
+
 class MissingColumn(SfpError):
     """The data does not hold what was asked for."""
 

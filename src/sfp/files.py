@@ -42,6 +42,7 @@ def atomic_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
             yield draft
             write_checksums(draft)
             _swap(draft, target) if force else draft.rename(target)
+            _sync_name(target)
         finally:
             _remove(draft)
 
@@ -56,6 +57,7 @@ def atomic_file(target: Path) -> Iterator[Path]:
             yield draft
             _sync(draft)
             draft.replace(target)
+            _sync_name(target)
         finally:
             draft.unlink(missing_ok=True)
 
@@ -105,6 +107,22 @@ def _digest(path: Path) -> str:
 def _sync(path: Path) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def _sync_name(path: Path) -> None:
+    """Let a name survive a loss of power, where the file system can."""
+    with contextlib.suppress(OSError):
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def sweep_all(folder: Path) -> None:
+    """Remove every draft in a folder that is locked: their writers are dead."""
+    for draft in folder.glob(".draft-*"):
+        _remove(draft)
 
 
 def _sweep(target: Path) -> None:

@@ -44,7 +44,7 @@ def trajectory_figure(
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis, exploration in zip(axes, explorations, strict=True):
-        _draw_maze(axis, layout)
+        draw_maze(axis, layout)
         walks = exploration.paths[:shown]
         colours = mpl.colormaps["viridis"](np.linspace(0.0, 0.9, len(walks)))
         lines = LineCollection(list(walks), colors=colours, linewidths=0.7, alpha=0.85)
@@ -101,7 +101,8 @@ def data_figure(data: Trajectories, *, shown: int = 3) -> Figure:
     return figure
 
 
-def _draw_maze(axis: Axes, layout: Layout) -> None:
+def draw_maze(axis: Axes, layout: Layout) -> None:
+    """The walls and goals of a maze."""
     axis.set_facecolor(WALL)
     for x, y in layout.cells if not layout.is_open else ():
         axis.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, color="white", lw=0.1))

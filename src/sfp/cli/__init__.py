@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from typing import NoReturn
 
 import tyro
 
 from sfp.cli.collect import collect
+from sfp.cli.curves import curves
 from sfp.cli.data import data
 from sfp.cli.doctor import doctor
+from sfp.cli.evaluate import evaluate
 from sfp.cli.explore import explore
 from sfp.cli.fit import fit
 from sfp.cli.list import list_known
 from sfp.cli.prior import prior
-from sfp.errors import SfpError
+from sfp.cli.train import train
+from sfp.errors import Interrupted, SfpError
 
 COMMANDS = {
     "collect": collect,
@@ -23,6 +27,9 @@ COMMANDS = {
     "fit": fit,
     "prior": prior,
     "explore": explore,
+    "train": train,
+    "evaluate": evaluate,
+    "curves": curves,
     "list": list_known,
     "doctor": doctor,
 }
@@ -34,6 +41,8 @@ A first walk:
   sfp data sfp/room/scripted-v0                     see what they hold
   sfp fit sfp/room/scripted-v0 --out priors/room    learn a prior from them
   sfp explore room-large --prior priors/room        how far it gets by itself
+  sfp train maze --prior priors/room --out runs/maze   learn a new task with it
+  sfp curves runs/maze                              see how that went
 
 `sfp COMMAND --help` explains a command; add --json for scripts."""
 
@@ -43,6 +52,7 @@ def main(args: list[str] | None = None) -> None:
     args = sys.argv[1:] if args is None else args
     if sys.stdout is None:  # closed by the caller: `sfp ... >&-`
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    warnings.showwarning = _warn
     try:
         try:
             tyro.extras.subcommand_cli_from_dict(
@@ -50,10 +60,12 @@ def main(args: list[str] | None = None) -> None:
                 prog="sfp",
                 description=ABOUT,
                 args=args or ["--help"],
-                config=(tyro.conf.FlagCreatePairsOff,),
+                config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
             )
         finally:
             sys.stdout.flush()
+    except Interrupted as error:
+        _stop(130, str(error))
     except SfpError as error:
         _stop(2, str(error))
     except MemoryError as error:
@@ -66,9 +78,13 @@ def main(args: list[str] | None = None) -> None:
     except KeyboardInterrupt:
         _stop(
             130,
-            "interrupted; nothing half-written was left behind. A fit goes on "
-            "from its last epoch when you give the same command again.",
+            "interrupted; nothing half-written was left behind. A fit goes on from "
+            "its last epoch with the same command, a run with --resume.",
         )
+
+
+def _warn(message: Warning | str, *_: object) -> None:
+    print(f"sfp: warning: {message}", file=sys.stderr)
 
 
 def _stop(code: int, reason: str) -> NoReturn:

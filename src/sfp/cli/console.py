@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json as jsonlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich import box
@@ -118,6 +118,23 @@ def progress(label: str, total: int) -> Iterator[Callable[..., None]]:
                 bar.update(task, completed=to, description=label)
 
         yield advance
+
+
+@contextlib.contextmanager
+def training_progress(
+    label: str, total: int
+) -> Iterator[tuple[Callable[[int], None], Callable[[int, Mapping[str, float]], None]]]:
+    """A bar with speed, success and λ; yields what hears of steps and of rows."""
+    shown = {"charts/SPS": "{:.0f} steps/s", "eval/success_rate": "success {:.0%}"}
+    shown["mixing/mean"] = "λ {:.2f}"
+    latest: dict[str, float] = {}
+    with progress(label, total) as bar:
+
+        def pulse(step: int) -> None:
+            known = [text.format(latest[k]) for k, text in shown.items() if k in latest]
+            bar(step, label=", ".join([label, *known]))
+
+        yield pulse, lambda step, row: latest.update(row)
 
 
 @contextlib.contextmanager

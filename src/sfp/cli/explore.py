@@ -27,6 +27,7 @@ def explore(
     Prints mean and standard deviation over repetitions, and saves the picture of the
     trajectories, the power spectra of the actions, and the table as CSV:
         sfp explore room-large --explorer uniform --explorer scripted
+
     Learned priors join with --prior:
         sfp explore room-large --prior room
 

@@ -33,6 +33,7 @@ def fit(
 
     A state-free prior needs nothing but actions:
         sfp fit sfp/room/scripted-v0 --past-actions 1 --out priors/room
+
     A behavioural prior needs states too:
         sfp fit sfp/room/scripted-v0 --past-actions 0 --state --out priors/room-state
 

@@ -8,12 +8,12 @@ import tyro
 
 from sfp.cli.console import show
 
-KINDS = ("tasks", "explorers", "models", "priors", "datasets")
+KINDS = ("tasks", "methods", "explorers", "models", "priors", "datasets")
 
 
 def list_known(
     kind: tyro.conf.Positional[
-        Literal["all", "tasks", "explorers", "models", "priors", "datasets"]
+        Literal["all", "tasks", "methods", "explorers", "models", "priors", "datasets"]
     ] = "all",
     *,
     json: bool = False,
@@ -24,6 +24,7 @@ def list_known(
         kind: which table.
         json: print one JSON document.
     """
+    from sfp.agents.methods import METHODS
     from sfp.analysis.explorers import EXPLORERS
     from sfp.data.sources.minari import local_datasets
     from sfp.envs.registry import TASKS
@@ -34,6 +35,7 @@ def list_known(
         "tasks": [
             (task.name, f"{task.summary} ({task.env_id})") for task in TASKS.values()
         ],
+        "methods": [(name, method.summary) for name, method in METHODS.items()],
         "explorers": [(name, entry.summary) for name, entry in EXPLORERS.items()],
         "models": [(name, entry.summary) for name, entry in MODELS.items()],
         "priors": [(name, "ships with sfp") for name in shipped()],

@@ -11,7 +11,13 @@ from typing import Any
 from sfp.arrays import load_tree, save_tree
 from sfp.data.replay import EpisodeReplay
 from sfp.errors import SfpError
-from sfp.files import atomic_file, atomic_folder, disk_errors, verify_checksums
+from sfp.files import (
+    atomic_file,
+    atomic_folder,
+    disk_errors,
+    sweep_all,
+    verify_checksums,
+)
 
 KEPT = 2
 
@@ -38,6 +44,12 @@ class Checkpoints:
             if path.name.removeprefix("step-").isdigit()
         )
 
+    def meta(self, step: int) -> dict[str, Any]:
+        """The numbers of a checkpoint that is whole."""
+        folder = self.folder / f"step-{step:09d}"
+        verify_checksums(folder)
+        return json.loads((folder / "meta.json").read_text())
+
     def save(
         self, step: int, tree: Any, meta: dict[str, Any], replay: EpisodeReplay
     ) -> None:
@@ -54,26 +66,34 @@ class Checkpoints:
     ) -> tuple[Any, dict[str, Any]] | None:
         """The newest checkpoint that is whole, the replay filled; None without any.
 
+        If there are some, but none is whole, that is an error: to begin anew would
+        throw away what the run has logged.
+
         Args:
             like: from the checkpoint's numbers to a tree of the same structure.
             replay: empty; it is filled.
         """
-        for step in reversed(self.steps()):
+        sweep_all(self.folder)
+        sweep_all(self._pieces)
+        damage, found = [], list(reversed(self.steps()))
+        for step in found:
             folder = self.folder / f"step-{step:09d}"
             try:
-                verify_checksums(folder)
-                meta = json.loads((folder / "meta.json").read_text())
+                meta = self.meta(step)
                 tree = load_tree(folder / "state.safetensors", like(meta))
                 self._load_replay(replay, meta)
-            except (SfpError, OSError, ValueError, KeyError) as error:
-                warnings.warn(
-                    f"the checkpoint of step {step} cannot be read ({error}): going "
-                    "back to the one before.",
-                    stacklevel=2,
-                )
+            except (SfpError, OSError, ValueError, KeyError, TypeError) as error:
+                damage.append(f"the checkpoint of step {step} cannot be read ({error})")
                 continue
+            for damaged in damage:
+                warnings.warn(f"{damaged}: going back to step {step}.", stacklevel=2)
             self._forget_after(step, meta["count"])
             return tree, meta
+        if damage:
+            raise SfpError(
+                f"no checkpoint in {self.folder} is whole: {'; '.join(damage)}. To "
+                "begin anew choose another --out, or delete that folder."
+            )
         replay.clear()
         self._forget_after(-1, -1)
         return None
@@ -117,17 +137,21 @@ class Checkpoints:
         with disk_errors(self.folder):
             for step in self.steps()[:-KEPT]:
                 shutil.rmtree(self.folder / f"step-{step:09d}")
-            oldest = self.folder / f"step-{self.steps()[0]:09d}" / "meta.json"
-            needed = json.loads(oldest.read_text())["count"] - capacity
+            oldest = self.steps()[0]
+            try:
+                needed = self.meta(oldest)["count"] - capacity
+            except (SfpError, OSError, ValueError, KeyError, TypeError):
+                return  # damaged: when it goes, its pieces go too
             for _, stop, path in self._ranges():
                 if stop <= needed:
                     path.unlink()
 
     def _forget_after(self, step: int, count: int) -> None:
         """Remove what was written after a checkpoint that is gone on from."""
-        for later in self.steps():
-            if later > step:
-                shutil.rmtree(self.folder / f"step-{later:09d}")
-        for _, stop, path in self._ranges():
-            if stop > count:
-                path.unlink()
+        with disk_errors(self.folder):
+            for later in self.steps():
+                if later > step:
+                    shutil.rmtree(self.folder / f"step-{later:09d}")
+            for _, stop, path in self._ranges():
+                if stop > count:
+                    path.unlink()

@@ -8,12 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfp.errors import SfpError
 from sfp.training.log import Row
-from sfp.training.world import Sight, World
+from sfp.training.trained import Trained
+from sfp.training.video import Film
+from sfp.training.world import Sight, World, make_env
+from sfp.types import Image
 
 FIRST_SEED = 1_000_000
-"""Test episodes have these seeds: training never meets them (see `loop.episode_seed`).
-Ten of them see every corner of `room`."""
+TEST_SEEDS = range(FIRST_SEED, FIRST_SEED + 10_000)
+"""Test episodes have these seeds: training never meets them (`rollout.episode_seed`).
+The first ten see every corner of `room`."""
 
 LONGEST = 10_000
 """An episode without a time limit of its own is cut off here."""
@@ -69,6 +74,38 @@ def evaluate(
         "eval/mean_length": float(np.mean([len(e.rewards) for e in played])),
     }
     return row, played
+
+
+def evaluate_policy(
+    trained: Trained,
+    task: str,
+    *,
+    episodes: int,
+    film: Film | None = None,
+    progress: Callable[[], None] = lambda: None,
+) -> tuple[Row, list[Episode]]:
+    """Test episodes of a trained policy; `film` takes their pictures."""
+    env = make_env(task, **({"render_mode": "rgb_array"} if film else {}))
+    world = World(env, task)
+    trained.check(world)
+
+    def act(state: np.ndarray) -> np.ndarray:
+        if film:
+            film(_picture(env.render(), task))
+        progress()
+        return trained.act(state)
+
+    return evaluate(world, act, episodes)
+
+
+def _picture(rendered: object, task: str) -> Image:
+    picture = np.asarray(rendered)
+    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
+        raise SfpError(
+            f"{task} renders no RGB pictures (received {picture.dtype} of shape "
+            f"{picture.shape}): leave out --video."
+        )
+    return picture
 
 
 def solved_at(rows: Sequence[Row]) -> int | None:

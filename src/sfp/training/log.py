@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import math
 import os
@@ -102,17 +103,27 @@ class Log:
         for listener in self._listeners:
             listener(step, _known(row))
 
+    @property
+    def seconds(self) -> float:
+        """How long the run took until its last row."""
+        rows = self.rows["timing"]
+        return (rows[-1]["charts/seconds"] or 0.0) if rows else 0.0
+
     def sync(self) -> None:
         """Force every row to the disk, before a checkpoint relies on it."""
-        for file in self._files.values():
-            os.fsync(file.fileno())
+        assert self._folder is not None
+        with disk_errors(self._folder):
+            for file in self._files.values():
+                os.fsync(file.fileno())
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files. What a full disk did not take has been told by `write`."""
         for file in self._files.values():
-            file.close()
+            with contextlib.suppress(OSError):
+                file.close()
         if self._events is not None:
-            self._events.__exit__()
+            with contextlib.suppress(OSError):
+                self._events.__exit__()
         self._files, self._events = {}, None
 
     def _read(self, name: str) -> list[Row]:
@@ -136,11 +147,16 @@ class Log:
 
 
 class Clock:
-    """Steps per second since the last time it was asked."""
+    """Steps per second since the last time it was asked.
 
-    def __init__(self, step: int):
-        self._began = self._time = time.perf_counter()
-        self._step = step
+    Args:
+        step: where the run goes on.
+        seconds: that it took so far.
+    """
+
+    def __init__(self, step: int, seconds: float = 0.0):
+        self._time = time.perf_counter()
+        self._began, self._step = self._time - seconds, step
 
     def read(self, step: int) -> dict[str, float | None]:
         """A row of `timing.csv`."""
@@ -155,12 +171,14 @@ def read_table(folder: Path, name: str) -> list[Row]:
     path = folder / f"{name}.csv"
     if not path.is_file():
         return []
-    whole, _, _ = path.read_text().rpartition("\n")
-    rows = list(csv.DictReader(whole.splitlines()))
     try:
+        whole, _, _ = path.read_text().rpartition("\n")
+        reader = csv.DictReader(whole.split("\n"), restval="missing")
+        if whole and tuple(reader.fieldnames or ()) != TABLES[name]:
+            raise SfpError(f"{path} has other columns: another version wrote it.")
         return [
             {key: float(value) if value else None for key, value in row.items()}
-            for row in rows
+            for row in reader
         ]
     except (TypeError, ValueError):
         raise SfpError(f"{path} is damaged: a row is not made of numbers.") from None

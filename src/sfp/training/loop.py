@@ -14,17 +14,13 @@ from jaxtyping import PRNGKeyArray
 from sfp.agents.base import Agent, Metrics
 from sfp.config import Schedule
 from sfp.data.replay import EpisodeReplay
-from sfp.errors import SfpError
+from sfp.errors import Interrupted, SfpError
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import evaluate, solved_at
 from sfp.training.log import Clock, Log
 from sfp.training.rollout import Rollout
 from sfp.training.world import World
 from sfp.types import Batch
-
-
-class Interrupted(SfpError):
-    """A signal arrived; the checkpoint is written."""
 
 
 def train(
@@ -38,6 +34,7 @@ def train(
     seed: int,
     checkpoints: Checkpoints | None = None,
     interrupted: Callable[[], bool] = lambda: False,
+    progress: Callable[[int], None] = lambda step: None,
 ) -> Any:
     """Run Algorithm 1 to its end, from the last checkpoint if there is one.
 
@@ -58,22 +55,28 @@ def train(
         state = jax.tree.map(jnp.asarray, tree["state"])
         rollout.restore(meta, tree["memory"], tree["actions"])
     else:
-        world.check_seed()
+        rollout.exact = world.check_seed()
     log.open(rollout.step)
-    learn, clock = compile_updates(agent), Clock(rollout.step)
+    learn, clock = compile_updates(agent), Clock(rollout.step, log.seconds)
     mean = jax.jit(agent.mean)
 
     def save() -> None:
+        _check_state(state, rollout.step, checkpoints)
         if checkpoints:
             log.sync()
             meta = rollout.saved() | {"actions": len(rollout.actions)}
             checkpoints.save(rollout.step, _tree(state, rollout, meta), meta, replay)
 
-    while rollout.step < schedule.steps:
+    def done() -> bool:
+        solved = schedule.until_solved and solved_at(log.rows["eval"]) is not None
+        return solved or rollout.step >= schedule.steps
+
+    while not done():
         rollout.explore(agent.actor(state), schedule.iteration)
         step = rollout.step
         if replay.hindsight:
-            world.check_rewards(*replay.newest(schedule.iteration))
+            # An episode of one step takes two moments, and the newest is unfinished.
+            world.check_rewards(*replay.newest(2 * schedule.iteration + 1))
         if step >= schedule.update_after:
             rng = np.random.default_rng([seed, 2, step])
             batches = replay.sample(rng, (schedule.iteration, schedule.batch))
@@ -92,8 +95,9 @@ def train(
                 schedule.eval_episodes,
             )
             log.write("eval", step, row)
-            if schedule.until_solved and solved_at(log.rows["eval"]) is not None:
-                break
+        progress(step)
+        if done():
+            break
         if interrupted():
             save()
             raise Interrupted(f"stopped at step {step}; --resume goes on from there.")
@@ -135,10 +139,20 @@ def _check(metrics: Metrics, step: int, checkpoints: Checkpoints | None) -> None
     """Stop where learning diverges; the last checkpoint was before it."""
     for name, value in metrics.items():
         if not np.isfinite(value):
-            kept = checkpoints.steps() if checkpoints else []
-            where = f"the checkpoint of step {kept[-1]} is kept" if kept else ""
-            raise SfpError(
-                f"learning diverged: {name} is {float(value)} in the updates that end "
-                f"at step {step}; {where or 'there is no checkpoint yet'}. Lower the "
-                "learning rate or the reward's scale."
-            )
+            raise _diverged(f"{name} is {float(value)}", step, checkpoints)
+
+
+def _check_state(state: Any, step: int, checkpoints: Checkpoints | None) -> None:
+    """Losses are measured before an update: the last one may have gone wrong."""
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state)):
+        raise _diverged("a weight is not finite", step, checkpoints)
+
+
+def _diverged(what: str, step: int, checkpoints: Checkpoints | None) -> SfpError:
+    kept = checkpoints.steps() if checkpoints else []
+    where = f"the checkpoint of step {kept[-1]} is kept" if kept else ""
+    return SfpError(
+        f"learning diverged: {what} in the updates that end at step {step}; "
+        f"{where or 'there is no checkpoint yet'}. Lower the learning rate or the "
+        "reward's scale."
+    )

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, fields, replace
-from importlib.metadata import version
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, get_args
 
 import gymnasium as gym
 import jax
@@ -20,22 +18,24 @@ import numpy as np
 
 from sfp.agents.base import Agent
 from sfp.agents.methods import Ingredients, get_method
+from sfp.compute import threads
 from sfp.config import Mixture, Networks, Schedule
 from sfp.data.replay import EpisodeReplay, Sizes
-from sfp.envs.registry import TASKS
+from sfp.envs.registry import CUSTOM_MAZE, TASKS
 from sfp.errors import SfpError, at_least, unknown
-from sfp.files import atomic_file, locked
+from sfp.files import atomic_file, locked, sweep_all
 from sfp.priors.base import Prior, check_actions
 from sfp.priors.store import load_prior
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import solved_at
+from sfp.training.folder import FINISHED, check_config, check_folder
 from sfp.training.log import Listener, Log, read_table
 from sfp.training.loop import train as loop
+from sfp.training.settings import HELP, configure
 from sfp.training.trained import Trained, make_spec
 from sfp.training.world import World, make_env
 
-PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
-FINISHED = "finished.json"
+Preset: TypeAlias = Literal["default", "paper"]
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,12 @@ def train(
     method: str = "sfp",
     prior: str | Path | Prior | None = None,
     seed: int = 0,
-    preset: Literal["default", "paper"] = "default",
+    preset: Preset = "default",
     out: str | Path | None = None,
     resume: bool = False,
     eval_env: gym.Env | None = None,
     listeners: tuple[Listener, ...] = (),
+    progress: Callable[[int], None] = lambda step: None,
     **settings: Any,
 ) -> Trained:
     """Learn a task.
@@ -89,24 +90,32 @@ def train(
         resume: go on with the run in `out`.
         eval_env: for tests; needed if `env` cannot be made anew from its `spec`.
         listeners: called with the step and every new row.
+        progress: called with the step after every iteration.
         **settings: fields of `Schedule`, `Networks` and `Mixture`.
 
     Returns:
         The policy, with `predict`, `save` and `load`.
     """
     at_least(0, seed=seed)
-    schedule, networks, mixture = _configure(settings)
+    if seed >= 2**32:
+        raise SfpError(f"expected a seed below 2**32, received {seed}.")
+    if preset not in get_args(Preset):
+        raise unknown("preset", preset, get_args(Preset), HELP)
+    schedule, networks, mixture = configure(settings)
     world = World(make_env(env), env if isinstance(env, str) else None)
-    test_world = World(eval_env or _again(env), world.name)
+    test_world = World(_again(env) if eval_env is None else eval_env, world.name)
+    world.check_same(test_world)
     if isinstance(prior, str | Path):
         prior = load_prior(prior)
     if prior is not None:
         _check_prior(prior, world)
-    suite = TASKS[world.name].suite if world.name in TASKS else ""
+    suite = _suite(world)
     chosen = get_method(method, prior)
     if schedule.hindsight is None:
         default = 4.0 if preset == "paper" else _of(chosen.hindsight, suite)
         schedule = replace(schedule, hindsight=default if world.has_goals else 0.0)
+    if schedule.hindsight:
+        world.check_hindsight()
     if networks.alpha is None:
         networks = replace(networks, alpha=_of(chosen.alpha, suite))
     assert networks.alpha is not None
@@ -125,34 +134,38 @@ def train(
         method=method,
         seed=seed,
         prior=_fingerprint(prior) if prior is not None else None,
-        threads=len(os.sched_getaffinity(0)),
+        threads=threads(),
         schedule=schedule,
         networks=networks,
         mixture=mixture,
     )
     worlds = world, test_world
+    replay = make_replay(schedule, agent, world)
     if out is None:
-        return _run(run, agent, worlds, None, listeners)
+        return _run(run, agent, worlds, replay, None, listeners, progress)
     folder = Path(out)
-    _check_folder(folder, resume=resume)
+    check_folder(folder, resume=resume)
     with locked(folder, "training in"):
-        _check_config(folder, run, resume=resume)
+        sweep_all(folder)
+        check_config(folder, asdict(run))
         if (folder / FINISHED).is_file():
             trained = Trained.load(folder)
             trained.evaluations = read_table(folder, "eval")
             return trained
-        return _run(run, agent, worlds, folder, listeners)
+        return _run(run, agent, worlds, replay, folder, listeners, progress)
 
 
 def _run(
     run: Run,
     agent: Agent,
     worlds: tuple[World, World],
+    replay: EpisodeReplay,
     folder: Path | None,
     listeners: tuple[Listener, ...],
+    progress: Callable[[int], None],
 ) -> Trained:
     log = Log(folder, listeners)
-    replay = make_replay(run.schedule, agent, worlds[0])
+    checkpoints = Checkpoints(folder / "checkpoint") if folder else None
     with _signals(folder) as interrupted, contextlib.closing(log):
         state = loop(
             agent,
@@ -161,17 +174,19 @@ def _run(
             log,
             schedule=run.schedule,
             seed=run.seed,
-            checkpoints=Checkpoints(folder / "checkpoint") if folder else None,
+            checkpoints=checkpoints,
             interrupted=interrupted,
+            progress=progress,
         )
     actor = agent.actor(state)
     policy = getattr(actor, "policy", actor)
     trained = Trained(policy, make_spec(worlds[0], run.method, policy))
     trained.evaluations = log.rows["eval"]
-    if folder:
+    if folder and checkpoints:
         trained.save(folder / "policy", force=True)
-        end = {"step": log.rows["train"][-1]["step"] if log.rows["train"] else None}
-        end["solved_at"] = solved_at(log.rows["eval"])
+        last = checkpoints.meta(checkpoints.steps()[-1])
+        end = {"step": last["step"], "solved_at": solved_at(log.rows["eval"])}
+        end["exact"] = last["exact"]  # whether the same seed gives the same bits
         with atomic_file(folder / FINISHED) as draft:
             draft.write_text(json.dumps(end))
     return trained
@@ -197,16 +212,13 @@ def make_replay(schedule: Schedule, agent: Agent, world: World) -> EpisodeReplay
     )
 
 
-def _configure(settings: dict[str, Any]) -> tuple[Schedule, Networks, Mixture]:
-    """The three groups of settings, from their flat names."""
-    made, left = [], dict(settings)
-    for group in (Schedule, Networks, Mixture):
-        names = {f.name for f in fields(group)} & set(left)
-        made.append(group(**{name: left.pop(name) for name in names}))
-    if left:
-        known = [f.name for g in (Schedule, Networks, Mixture) for f in fields(g)]
-        raise unknown("setting", next(iter(left)), known, "See `sfp train --help`.")
-    return made[0], made[1], made[2]
+def _suite(world: World) -> str:
+    """The suite whose defaults suit a world; "" if it is none of ours."""
+    made_as = world.env.spec.id if world.env.spec else ""
+    if made_as == CUSTOM_MAZE:
+        return "point-maze"
+    suites = {task.env_id: task.suite for task in TASKS.values()}
+    return suites.get(made_as, "")
 
 
 def _again(env: str | gym.Env) -> gym.Env:
@@ -218,7 +230,13 @@ def _again(env: str | gym.Env) -> gym.Env:
             "this environment has no spec to make it anew from: pass a second one as "
             "eval_env, or register it with Gymnasium."
         )
-    return gym.make(env.spec)
+    try:
+        return gym.make(env.spec)
+    except Exception as error:
+        raise SfpError(
+            f"this environment cannot be made anew from its spec ({error}): pass a "
+            "second one as eval_env."
+        ) from error
 
 
 def _check_prior(prior: Prior, world: World) -> None:
@@ -241,55 +259,6 @@ def _fingerprint(prior: Prior) -> str:
     for leaf in jax.tree.leaves(prior):
         digest.update(np.ascontiguousarray(leaf).tobytes())
     return digest.hexdigest()[:16]
-
-
-def _check_folder(folder: Path, *, resume: bool) -> None:
-    if resume and not (folder / "config.json").is_file():
-        raise SfpError(f"there is no run to resume in {folder}: leave out --resume.")
-    if resume or not folder.exists():
-        return
-    if (folder / FINISHED).is_file():
-        return  # asked again for the same run: `_check_config` compares
-    if any(path.name != "lock" for path in folder.iterdir()):
-        what = "a run" if (folder / "config.json").is_file() else "something else"
-        raise SfpError(
-            f"{folder} holds {what}: add --resume to go on with a run, or choose "
-            "another --out."
-        )
-
-
-def _check_config(folder: Path, run: Run, *, resume: bool) -> None:
-    """Write what was asked for, or refuse if it is not what the folder holds."""
-    asked = json.loads(json.dumps(asdict(run)))
-    path = folder / "config.json"
-    if not path.is_file():
-        versions = {name: version(name) for name in PACKAGES}
-        for name, value in (("versions.json", versions), ("config.json", asked)):
-            with atomic_file(folder / name) as draft:
-                draft.write_text(json.dumps(value, indent=2))
-        return
-    try:
-        held = json.loads(path.read_text())
-    except ValueError:
-        raise SfpError(f"{path} is damaged: choose another --out.") from None
-    changes = [
-        f"{name} {old!r} -> {new!r}"
-        for name, (old, new) in _differences(held, asked).items()
-    ]
-    if changes:
-        raise SfpError(
-            f"{folder} holds a run with other settings ({'; '.join(changes)}): give "
-            "the same ones, or choose another --out."
-        )
-
-
-def _differences(held: Any, asked: Any, name: str = "") -> dict[str, tuple[Any, Any]]:
-    if isinstance(held, dict) and isinstance(asked, dict):
-        found: dict[str, tuple[Any, Any]] = {}
-        for key in sorted(held.keys() | asked.keys()):
-            found |= _differences(held.get(key), asked.get(key), key)
-        return found
-    return {} if held == asked else {name: (held, asked)}
 
 
 @contextlib.contextmanager

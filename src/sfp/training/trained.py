@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,24 +18,52 @@ from sfp.errors import SfpError
 from sfp.files import atomic_folder, verify_checksums
 from sfp.nets.policy import Policy
 from sfp.training.log import Row
-from sfp.training.world import GOAL_KEYS, World
+from sfp.training.world import World
 
 CONFIG, WEIGHTS = "config.json", "policy.safetensors"
 
 
 @dataclass(frozen=True)
 class PolicySpec:
-    """Sizes and units of a trained policy."""
+    """Sizes and units of a trained policy.
+
+    Attributes:
+        task: what it was trained on.
+        method: and how.
+        obs_size: numbers of an observation.
+        goal_size: and of a goal.
+        inputs: the shapes of what it sees, by key; "" if an observation is an array.
+        low: bounds of an action, flat.
+        high: bounds of an action, flat.
+        action_shape: of an action.
+        action_type: of its numbers.
+        width: hidden units.
+        depth: hidden layers.
+    """
 
     task: str
     method: str
     obs_size: int
     goal_size: int
+    inputs: dict[str, list[int]]
     low: list[float]
     high: list[float]
     action_shape: list[int]
+    action_type: str
     width: int
     depth: int
+
+    def __post_init__(self):
+        sizes = [math.prod(shape) for shape in self.inputs.values()]
+        bounds = np.array([self.low, self.high], np.float64)
+        if (
+            sum(sizes) != self.obs_size + self.goal_size
+            or bounds.shape != (2, math.prod(self.action_shape))
+            or not (np.isfinite(bounds).all() and (bounds[0] < bounds[1]).all())
+            or np.dtype(self.action_type).kind not in "fiu"
+            or min(self.width, self.depth, *sizes, *self.action_shape, 1) < 1
+        ):
+            raise ValueError("its sizes or bounds contradict each other")
 
 
 @dataclass
@@ -51,28 +81,49 @@ class Trained:
     evaluations: list[Row] = field(default_factory=list)
 
     def __post_init__(self):
-        self._mean = jax.jit(jax.vmap(self.policy.mean))
-        self._draw = jax.jit(jax.vmap(lambda k, s: self.policy.sample(k, s)[0]))
+        self._act = jax.jit(lambda policy, state: policy.mean(state))
+        self._mean = jax.jit(lambda policy, states: jax.vmap(policy.mean)(states))
+        self._draw = jax.jit(
+            lambda policy, keys, states: jax.vmap(policy.sample)(keys, states)[0]
+        )
         self._rng = np.random.default_rng(0)
 
     def predict(self, obs: Any, *, deterministic: bool = True) -> np.ndarray:
         """The action for an observation, or actions for a batch of them.
 
         Args:
-            obs: an array, or a dict of observation, achieved_goal and desired_goal.
+            obs: as the environment shows it, an array or a dict of arrays; a batch has
+                one more axis in front.
             deterministic: the mean, as in the paper's tests; else a sample.
         """
         states, single = self._states(obs)
         if deterministic:
-            scaled = self._mean(states)
+            scaled = self._mean(self.policy, states)
         else:
             key = jax.random.key(self._rng.integers(2**32))
-            scaled = self._draw(jax.random.split(key, len(states)), states)
+            keys = jax.random.split(key, len(states))
+            scaled = self._draw(self.policy, keys, states)
         low, high = np.array(self.spec.low), np.array(self.spec.high)
         actions = low + (high - low) * 0.5 * (np.asarray(scaled, np.float64) + 1.0)
-        actions = np.clip(actions, low, high).astype(np.float32)
+        actions = np.clip(actions, low, high).astype(self.spec.action_type)
         actions = actions.reshape(len(states), *self.spec.action_shape)
         return actions[0] if single else actions
+
+    def act(self, state: np.ndarray) -> np.ndarray:
+        """The mean action in [-1, 1], for a state with its goal."""
+        return np.asarray(self._act(self.policy, state))
+
+    def check(self, world: World) -> None:
+        """Refuse a world with other observations or actions."""
+        spec = self.spec
+        own = spec.obs_size, spec.goal_size, spec.low, spec.high
+        other = world.obs_size, world.goal_size, list(world.low), list(world.high)
+        if own != other:
+            raise SfpError(
+                f"this policy is for {spec.task} (observations of {spec.obs_size} and "
+                f"goals of {spec.goal_size} numbers): {world.name} has other "
+                "observations or actions."
+            )
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write a folder that `load` reads: safetensors and JSON, nothing that runs."""
@@ -86,34 +137,49 @@ class Trained:
         folder = Path(folder)
         if (folder / "policy" / CONFIG).is_file():
             folder = folder / "policy"
-        if not (folder / CONFIG).is_file():
-            raise SfpError(f"there is no trained policy in {folder}.")
+        if not (folder / CONFIG).is_file() or (folder / "checkpoint").is_dir():
+            raise SfpError(
+                f"there is no trained policy in {folder}: expected a run that has "
+                "ended (--resume goes on with it), or what Trained.save wrote."
+            )
         verify_checksums(folder)
         try:
             spec = PolicySpec(**json.loads((folder / CONFIG).read_text()))
             like = jax.eval_shape(lambda: _blank(spec))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
             raise SfpError(f"{folder / CONFIG} is no policy's: {error}.") from None
         return cls(load_tree(folder / WEIGHTS, like, finite=True), spec)
 
     def _states(self, obs: Any) -> tuple[np.ndarray, bool]:
-        spec = self.spec
-        parts = [obs]
-        if spec.goal_size:
-            if not isinstance(obs, dict):
-                raise SfpError(f"expected a dict of {', '.join(GOAL_KEYS)}.")
-            parts = [obs["observation"], obs["desired_goal"]]
-        sizes = [spec.obs_size, spec.goal_size][: len(parts)]
-        flat = []
-        for part, size in zip(parts, sizes, strict=True):
-            part = np.asarray(part, np.float32)
-            if part.size % size:
+        """One row for every observation, and whether there was just one."""
+        inputs = self.spec.inputs
+        named = obs if isinstance(obs, Mapping) else {"": obs}
+        if not inputs.keys() <= named.keys():
+            keys = [key for key in inputs if key]
+            expected = f"a dict with {', '.join(keys)}" if keys else "an array"
+            raise SfpError(f"expected {expected}, received {_kind(obs)}.")
+        parts = {key: np.asarray(named[key], np.float32) for key in inputs}
+        shapes = {key: tuple(shape) for key, shape in inputs.items()}
+        single = all(part.shape == shapes[key] for key, part in parts.items())
+        batch = next(iter(parts.values())).shape[:1]
+        for key, part in parts.items():
+            if not single and part.shape != (*batch, *shapes[key]):
+                what = f"{key} of shape" if key else "observations of shape"
                 raise SfpError(
-                    f"expected observations of {size} numbers, received {part.shape}."
+                    f"expected {what} {shapes[key]}, or with one more axis in front, "
+                    f"received {part.shape}."
                 )
-            flat.append(part.reshape(-1, size))
-        single = len(flat[0]) == 1 and np.ndim(parts[0]) == 1
+            if not np.isfinite(part).all():
+                raise SfpError("an observation holds NaN or infinite numbers.")
+        count = 1 if single else batch[0]
+        flat = [part.reshape(count, -1) for part in parts.values()]
         return np.concatenate(flat, axis=1), single
+
+
+def _kind(obs: Any) -> str:
+    if isinstance(obs, Mapping):
+        return f"a dict with {', '.join(map(str, obs))}"
+    return "an array" if isinstance(obs, np.ndarray) else type(obs).__name__
 
 
 def make_spec(world: World, method: str, policy: Policy) -> PolicySpec:
@@ -124,9 +190,11 @@ def make_spec(world: World, method: str, policy: Policy) -> PolicySpec:
         method=method,
         obs_size=world.obs_size,
         goal_size=world.goal_size,
+        inputs=world.inputs,
         low=[float(x) for x in world.low],
         high=[float(x) for x in world.high],
         action_shape=[int(n) for n in shape],
+        action_type=str(world.env.action_space.dtype),
         width=int(policy.net.weights[0].shape[1]),
         depth=len(policy.net.weights) - 1,
     )

@@ -62,7 +62,7 @@ def make_env(env: str | gym.Env, **kwargs: Any) -> gym.Env:
         return task.make(**kwargs)
     try:
         return gym.make(env, **kwargs)
-    except gym.error.Error as error:
+    except Exception as error:  # of Gymnasium, or of the environment itself
         raise SfpError(f"Gymnasium cannot make {env!r}: {error}") from error
 
 
@@ -88,10 +88,19 @@ class World:
         self._limits = [_limits(space) for space in self._spaces]
         self._where = "before the first reset"
 
+    @property
+    def inputs(self) -> dict[str, list[int]]:
+        """The shapes of what makes up s_t, in order; "" if it is just an array."""
+        space = self.env.observation_space
+        if not isinstance(space, spaces.Dict):
+            return {"": list(space.shape or ())}
+        keys = ("observation", "desired_goal") if self.has_goals else space.keys()
+        return {key: list(space[key].shape or ()) for key in keys}
+
     def reset(self, seed: int) -> Sight:
         """Begin the episode of that seed."""
         self._where = f"at reset(seed={seed})"
-        observation, _ = self._call(self.env.reset, seed=seed)
+        observation, _ = self._unpacked(2, self._call(self.env.reset, seed=seed))
         self._seed, self._steps = seed, 0
         return self._see(observation)
 
@@ -101,15 +110,13 @@ class World:
         self._where = f"at step {self._steps} of the episode with seed {self._seed}"
         scaled = self.low + (self.high - self.low) * (0.5 * (action + 1.0))
         scaled = np.clip(scaled, self.low, self.high).astype(self._dtype)
-        observation, reward, terminated, truncated, info = self._call(
-            self.env.step, scaled.reshape(self._shape)
+        observation, reward, terminated, truncated, info = self._unpacked(
+            5, self._call(self.env.step, scaled.reshape(self._shape))
         )
-        if not np.isfinite(reward):
-            raise SfpError(f"{self.name} gave the reward {reward} {self._where}.")
         success = info.get("is_success", info.get("success"))
         return Outcome(
             self._see(observation),
-            float(reward),
+            self._number(reward),
             bool(terminated),
             bool(truncated) and not terminated,
             None if success is None else bool(success),
@@ -117,22 +124,67 @@ class World:
 
     def rewards(self, achieved: np.ndarray, goal: np.ndarray) -> np.ndarray:
         """The step rewards of many achieved and desired goals at once."""
+        self.check_hindsight()
         compute = self.env.get_wrapper_attr("compute_reward")
-        rewards = self._call(compute, achieved, goal, {})
+        try:
+            rewards = compute(achieved, goal, {})
+        except Exception as error:
+            raise SfpError(
+                f"compute_reward of {self.name} raised {type(error).__name__} "
+                f"for {len(achieved)} goals at once ({error}). Vectorise it, or set "
+                "hindsight to 0."
+            ) from error
         if np.shape(rewards) != (len(achieved),):
             raise SfpError(
                 f"compute_reward of {self.name} gave shape {np.shape(rewards)} for "
                 f"{len(achieved)} goals: expected one reward each. Vectorise it, or "
                 "set hindsight to 0."
             )
-        return np.asarray(rewards, np.float64)
+        rewards = np.asarray(rewards, np.float64)
+        if not np.isfinite(rewards).all():
+            raise SfpError(
+                f"compute_reward of {self.name} gave a reward that is not finite. Mend "
+                "it, or set hindsight to 0."
+            )
+        return rewards
+
+    def check_hindsight(self) -> None:
+        """Refuse hindsight where goals cannot be relabelled."""
+        if not self.has_goals:
+            raise SfpError(
+                f"hindsight needs goals: {self.name} has none (expected a Dict of "
+                f"{', '.join(GOAL_KEYS)}). Set hindsight to 0."
+            )
+        if not self.env.has_wrapper_attr("compute_reward"):
+            raise SfpError(
+                f"hindsight needs compute_reward(achieved, desired, info): {self.name} "
+                "has none. Add it, or set hindsight to 0."
+            )
+
+    def check_same(self, other: World) -> None:
+        """Refuse another world for tests that shows or takes something else."""
+        if other.env.unwrapped is self.env.unwrapped:
+            raise SfpError(
+                f"eval_env is the same {self.name} that is trained in: tests would "
+                "disturb its episodes. Make a second one."
+            )
+        for kind in ("observation_space", "action_space"):
+            own, others = getattr(self.env, kind), getattr(other.env, kind)
+            if own != others:
+                raise SfpError(
+                    f"the environment for tests has another {kind} than {self.name}: "
+                    f"expected {own}, received {others}. Pass one like it as eval_env."
+                )
 
     def check_rewards(
         self, achieved: np.ndarray, goal: np.ndarray, rewards: np.ndarray
     ) -> None:
         """Refuse hindsight where `compute_reward` is not what `step` gave."""
+        if not len(rewards):
+            return
         computed = self.rewards(achieved, goal)
-        wrong = np.flatnonzero(~np.isclose(computed, rewards))
+        # Goals are stored as float32: differences of that size are no mistake.
+        wrong = np.flatnonzero(~np.isclose(computed, rewards, rtol=1e-4, atol=1e-5))
         if len(wrong):
             raise SfpError(
                 f"compute_reward of {self.name} gives {computed[wrong[0]]:g}, step "
@@ -140,15 +192,17 @@ class World:
                 "it, or set hindsight to 0."
             )
 
-    def check_seed(self) -> None:
-        """Warn if the same seed does not begin the same episode."""
+    def check_seed(self) -> bool:
+        """Whether the same seed begins the same episode; warn if not."""
         first, second = self.reset(0), self.reset(0)
-        if not np.array_equal(first.state, second.state):
+        same = np.array_equal(first.state, second.state)
+        if not same:
             warnings.warn(
                 f"{self.name} ignores the seed of reset: its runs are not reproducible "
                 "and cannot be resumed exactly.",
                 stacklevel=2,
             )
+        return same
 
     def _call(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -159,12 +213,22 @@ class World:
             reason = f"{type(error).__name__}: {error}"
             raise SfpError(f"{self.name} raised {reason} {self._where}.") from error
 
+    def _unpacked(self, count: int, returned: Any) -> Any:
+        if not isinstance(returned, tuple) or len(returned) != count:
+            raise SfpError(
+                f"{self.name} returned something else than {count} values "
+                f"{self._where}: expected the interface of Gymnasium 1."
+            )
+        return returned
+
+    def _number(self, reward: Any) -> float:
+        value = self._call(np.asarray, reward, np.float64)
+        if value.size != 1 or not np.isfinite(value).all():
+            raise SfpError(f"{self.name} gave the reward {reward} {self._where}.")
+        return value.item()
+
     def _see(self, observation: Any) -> Sight:
-        parts = [observation]
-        if self.has_goals:
-            parts = [observation[key] for key in GOAL_KEYS]
-        elif isinstance(observation, dict):
-            parts = [spaces.flatten(self.env.observation_space, observation)]
+        parts = self._call(self._parts, observation)
         flat = [
             self._checked(part, space, limits)
             for part, space, limits in zip(
@@ -174,13 +238,21 @@ class World:
         none = np.zeros(0, np.float32)
         return Sight(*flat) if self.has_goals else Sight(flat[0], none, none)
 
+    def _parts(self, observation: Any) -> list[Any]:
+        if self.has_goals:
+            return [np.asarray(observation[key]) for key in GOAL_KEYS]
+        if isinstance(self.env.observation_space, spaces.Dict):
+            return [spaces.flatten(self.env.observation_space, observation)]
+        return [np.asarray(observation)]
+
     def _checked(self, part: Any, space: spaces.Box, limits: tuple) -> np.ndarray:
         if np.shape(part) != space.shape:
             raise SfpError(
                 f"{self.name} showed an observation of shape {np.shape(part)} "
                 f"{self._where}, its space says {space.shape}."
             )
-        flat = np.asarray(part, np.float32).ravel()
+        with np.errstate(over="ignore"):  # infinite then, and refused below
+            flat = self._call(np.asarray, part, np.float32).ravel()
         # A NaN fails every comparison, so this finds it too.
         if not ((flat >= limits[0]) & (flat <= limits[1])).all():
             value = flat[~((flat >= limits[0]) & (flat <= limits[1]))][0]

@@ -1,0 +1,70 @@
+"""`sfp evaluate`: what a trained policy does."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import tyro
+
+from sfp.cli.console import progress, show
+
+
+def evaluate(
+    run: tyro.conf.Positional[Path],
+    *,
+    task: str | None = None,
+    episodes: int = 10,
+    video: Path | None = None,
+    json: bool = False,
+) -> None:
+    """Play test episodes with a trained policy's mean, and film them if you like.
+
+        sfp evaluate runs/maze --video maze.mp4
+
+    Args:
+        run: folder of a finished run, or of a saved policy.
+        task: another task with the same observations and actions.
+        episodes: how many; the first ten are those of training's evaluations.
+        video: a .mp4, .gif or .webp of them.
+        json: print one JSON document.
+    """
+    from sfp.compute import keep_compiled, use_threads
+
+    use_threads(1)
+    keep_compiled()
+
+    from sfp.errors import at_least
+    from sfp.training.evaluate import FIRST_SEED, evaluate_policy
+    from sfp.training.trained import Trained
+    from sfp.training.video import filming
+    from sfp.training.world import make_env
+
+    at_least(1, episodes=episodes)
+    trained = Trained.load(run)
+    name = task or trained.spec.task
+    limit = make_env(name).spec
+    total = episodes * ((limit and limit.max_episode_steps) or 1000)
+    with (
+        progress(f"playing {name}", total) as advance,
+        filming(video) if video else contextlib.nullcontext() as film,
+    ):
+        row, played = evaluate_policy(
+            trained, name, episodes=episodes, film=film, progress=advance
+        )
+    rows = [
+        {
+            "seed": FIRST_SEED + i,
+            "return": episode.total,
+            "steps": len(episode.rewards),
+            "success": episode.success,
+        }
+        for i, episode in enumerate(played)
+    ]
+    success = row["eval/success_rate"]
+    notes = [
+        f"Mean return {row['eval/mean_reward']:.4g}"
+        + (f", success rate {success:.3g}." if success is not None else "."),
+        *([f"Written: {video}"] if video else []),
+    ]
+    show(rows, json=json, title=f"{run} on {name}", notes=notes, summary=row)

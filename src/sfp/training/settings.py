@@ -1,0 +1,50 @@
+"""Settings by their flat names, checked: what Python users pass to `sfp.train`."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from sfp.config import Mixture, Networks, Schedule
+from sfp.errors import SfpError, unknown
+
+NUMBER = int | float | np.integer | np.floating
+HELP = "See `sfp train --help`."
+
+
+def configure(settings: dict[str, Any]) -> tuple[Schedule, Networks, Mixture]:
+    """The three groups of settings, from their flat names."""
+    made, left = [], dict(settings)
+    for group in (Schedule, Networks, Mixture):
+        hints, names = get_type_hints(group), {f.name for f in fields(group)}
+        given = {name: left.pop(name) for name in names & set(left)}
+        made.append(group(**{k: typed(k, hints[k], v) for k, v in given.items()}))
+    if left:
+        known = [f.name for g in (Schedule, Networks, Mixture) for f in fields(g)]
+        raise unknown("setting", next(iter(left)), known, HELP)
+    return made[0], made[1], made[2]
+
+
+def typed(name: str, hint: Any, value: Any) -> Any:
+    """The value of a setting, of its type; `steps=1e5` is a whole number too."""
+    kinds = get_args(hint) or (hint,)
+    if get_origin(hint) is Literal:
+        if value not in kinds:
+            raise unknown(name, str(value), kinds, HELP)
+        return value
+    if value is None and type(None) in kinds:
+        return None
+    if bool in kinds:
+        expected, right = "True or False", isinstance(value, bool | np.bool_)
+    elif isinstance(value, bool) or not isinstance(value, NUMBER):
+        expected, right = "a number", False
+    elif float in kinds:
+        expected, right = "a number", bool(np.isfinite(value))
+    else:
+        expected = "a whole number"
+        right = bool(np.isfinite(value)) and value == int(value)
+    if not right:
+        raise SfpError(f"expected {name} as {expected}, received {value!r}.")
+    return kinds[0](value)
