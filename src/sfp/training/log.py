@@ -16,7 +16,7 @@ from sfp.errors import SfpError
 from sfp.events import EventFile
 from sfp.files import disk_errors
 
-Row = dict[str, float | None]
+Row = dict[str, int | float | None]
 Listener = Callable[[int, Mapping[str, float]], None]
 """Called with the step and what is new: Weights & Biases, trackio, a progress bar."""
 
@@ -177,11 +177,16 @@ def read_table(folder: Path, name: str) -> list[Row]:
         if whole and tuple(reader.fieldnames or ()) != TABLES[name]:
             raise SfpError(f"{path} has other columns: another version wrote it.")
         return [
-            {key: float(value) if value else None for key, value in row.items()}
-            for row in reader
+            {key: _value(key, value) for key, value in row.items()} for row in reader
         ]
     except (TypeError, ValueError):
         raise SfpError(f"{path} is damaged: a row is not made of numbers.") from None
+
+
+def _value(key: str, text: str) -> int | float | None:
+    if key == "step":
+        return int(text)
+    return float(text) if text else None
 
 
 def _line(values: Any) -> str:
