@@ -116,7 +116,7 @@ def explored(probe, *, n=1, gamma=0.5, steps=600):
     def moment(state):
         none = np.zeros(0, np.float32)
         obs = np.array([state], np.float32)
-        return Moment(obs, none, none, none, np.zeros((0, 1), np.float32))
+        return Moment(obs, none, none, none)
 
     over = True
     for _ in range(steps):

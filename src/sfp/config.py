@@ -123,7 +123,8 @@ class Mixture:
             `stream` of proposals, executed or not.
         bank: proposals kept with each moment of the replay and drawn from in updates; 0
             asks the prior anew in every update. Priors that see states always do.
-        entropy_weight: `full` (the derivation) or `mixed` by 1 - λ (the main text).
+        entropy_weight: `mixed`: entropy and Q both count 1 - λ (the paper's loss), or
+            `full`: only Q does (its derivation).
         td_value: `sampled` tosses a coin for ã' (the paper), `expected` takes its mean.
     """
 
@@ -135,7 +136,7 @@ class Mixture:
     mixing_loss_at: LossAt = "state"
     context: Context = "executed"
     bank: int = 8
-    entropy_weight: EntropyWeight = "full"
+    entropy_weight: EntropyWeight = "mixed"
     td_value: TDValue = "sampled"
 
     def __post_init__(self):

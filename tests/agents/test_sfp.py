@@ -22,7 +22,6 @@ from sfp.agents.base import Keys
 from sfp.agents.sac import SAC
 from sfp.agents.sfp import SFP, unit_prior
 from sfp.config import Mixture, Networks
-from sfp.priors.rollout import push
 from sfp.priors.store import load_prior
 from sfp.training.loop import compile_updates
 
@@ -54,13 +53,21 @@ def with_mixing(state, weights, bias=0.0):
 
 
 def acts(agent, state, memory, obs, *, count, phase="train", seed=0):
-    """Many decisions at the same moment."""
-    actor = agent.actor(state)
+    """Many decisions at the same moment, stacked, and the histories they lead to."""
+    actor = jax.tree.map(np.asarray, agent.actor(state))
+    rng, obs = np.random.default_rng(seed), np.asarray(obs)
+    made = [agent.act(actor, memory, obs, rng=rng, phase=phase) for _ in range(count)]
+    decisions = jax.tree.map(lambda *x: np.stack(x), *(d for d, _ in made))
+    return decisions, np.stack([after.history for _, after in made])
 
-    def one(key):
-        return agent.act(actor, memory, obs, key=key, phase=phase)
 
-    return jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(seed), count))
+def begin(agent, seed=0):
+    return agent.begin(np.random.default_rng(seed))
+
+
+def asked(prior, history, obs):
+    """What a prior without noise says at one moment."""
+    return proposed(prior, history.reshape(1, -1), np.asarray(obs)[None])[0]
 
 
 def proposed(prior, history, obs):
@@ -112,13 +119,13 @@ def test_the_prior_acts_as_often_as_each_state_says():
     state = agent.init(jax.random.key(0))
     logit = lambda p: np.log(p / (1 - p))  # noqa: E731
     state = with_mixing(state, [logit(0.2), logit(0.7), 0.0])
-    memory = agent.begin(jax.random.key(0))
+    memory = begin(agent)
     for obs, share in ((jnp.array([1.0, 0, 0]), 0.2), (jnp.array([0, 1.0, 0]), 0.7)):
-        decision, _ = acts(agent, state, memory, obs, count=20_000)
+        decision, _ = acts(agent, state, memory, obs, count=6_000)
         actions = np.asarray(decision.action)[:, 0]
         by_prior = actions == np.float32(0.9)
         assert by_prior.mean() == pytest.approx(
-            share, abs=4 * np.sqrt(share * (1 - share) / 20_000)
+            share, abs=4 * np.sqrt(share * (1 - share) / 6_000)
         )
         np.testing.assert_array_equal(by_prior, decision.info["prior"])
         np.testing.assert_allclose(decision.info["mixing"], share, rtol=1e-5)
@@ -129,14 +136,13 @@ def test_the_prior_acts_as_often_as_each_state_says():
 
 
 def test_the_warm_up_is_the_prior_alone_whatever_lambda_says():
-    agent = make(linear_prior(0.1, deviation=0.2), mixing_fixed=0.0)
-    state = agent.init(jax.random.key(0))
-    obs = jnp.ones(3)
-    for seed in range(3):
-        memory = agent.begin(jax.random.key(seed))
-        decision, _ = acts(agent, state, memory, obs, count=200, phase="warmup")
-        assert (np.asarray(decision.action) == np.asarray(memory.proposal)).all()
-        assert np.asarray(decision.info["prior"]).all()
+    agent = make(linear_prior(0.7), mixing_fixed=0.0)
+    state, memory = agent.init(jax.random.key(0)), begin(agent)
+    decision, _ = acts(agent, state, memory, jnp.ones(3), count=50, phase="warmup")
+    assert (decision.action == np.float32(0.7)).all()
+    assert decision.info["prior"].all()
+    decision, _ = acts(agent, state, memory, jnp.ones(3), count=50)
+    assert (decision.action != np.float32(0.7)).all()
 
 
 @pytest.mark.parametrize(("k", "state"), [(0, 0), (2, 0), (0, 3), (1, 2)])
@@ -144,21 +150,18 @@ def test_mixing_of_one_reproduces_the_priors_distribution(k, state):
     """Over episodes' first actions, given the history that they began with."""
     prior = linear_prior(0.1, deviation=0.2, gain=0.1, k=k, state=state)
     agent = make(prior, mixing_fixed=1.0)
-    actor = agent.actor(agent.init(jax.random.key(0)))
-    obs = jnp.array([0.5, -0.5, 0.3])
-
-    @jax.jit
-    @jax.vmap
-    def first(key):
-        begin_key, act_key, own_key = jax.random.split(key, 3)
-        memory = agent.begin(begin_key)
-        decision, _ = agent.act(actor, memory, obs, key=act_key, phase="train")
-        context = jnp.concatenate([memory.history.ravel(), obs[:state]])
-        return decision.action[0], prior.sample(own_key, context)[0]
-
-    ours, own = first(jax.random.split(jax.random.key(1), 4000))
-    assert stats.ks_2samp(np.asarray(ours), np.asarray(own)).pvalue > 0.001
-    assert len(np.unique(ours)) > 3900
+    actor = jax.tree.map(np.asarray, agent.actor(agent.init(jax.random.key(0))))
+    obs, rng = np.array([0.5, -0.5, 0.3], np.float32), np.random.default_rng(1)
+    ours, contexts = [], []
+    for _ in range(3000):
+        memory = agent.begin(rng)
+        decision, _ = agent.act(actor, memory, obs, rng=rng, phase="train")
+        ours.append(decision.action[0])
+        contexts.append(np.concatenate([memory.history.ravel(), obs[:state]]))
+    keys = jax.random.split(jax.random.key(2), 3000)
+    own = jax.jit(jax.vmap(prior.sample))(keys, np.stack(contexts))[:, 0]
+    assert stats.ks_2samp(ours, np.asarray(own)).pvalue > 0.001
+    assert len(np.unique(ours)) > 2900
 
 
 @pytest.mark.parametrize("context", ["executed", "stream"])
@@ -167,43 +170,49 @@ def test_the_history_goes_on_with_what_was_executed_or_proposed(context, k):
     prior = linear_prior(0.2, gain=0.05, k=k, dims=2)
     agent = make(prior, mixing_fixed=0.5, context=context, bank=3)
     state = agent.init(jax.random.key(0))
-    memory = agent.begin(jax.random.key(1))
+    memory = begin(agent, 1)
     assert any(np.array_equal(memory.history, seed) for seed in prior.seeds)
     decision, after = acts(agent, state, memory, jnp.ones(3), count=50)
-    by_prior = np.asarray(decision.info["prior"])
+    by_prior = decision.info["prior"].astype(bool)
     assert by_prior.any()
     assert not by_prior.all()
-    expected = np.asarray(decision.action)
+    proposal = asked(prior, memory.history, jnp.zeros(0))
+    np.testing.assert_allclose(
+        decision.action[by_prior],
+        np.broadcast_to(proposal, decision.action[by_prior].shape),
+        atol=1e-6,
+    )
+    assert np.abs(decision.action[~by_prior] - proposal).min() > 1e-5
+    expected = decision.action
     if context == "stream":
-        expected = np.broadcast_to(memory.proposal, expected.shape)
-    np.testing.assert_array_equal(after.history[:, -1], expected)
-    for history in np.asarray(after.history):
+        expected = np.broadcast_to(proposal, expected.shape)
+    np.testing.assert_allclose(after[:, -1], expected, atol=1e-6)
+    for history in after:
         np.testing.assert_array_equal(history[:-1], memory.history[1:])
-    # What is proposed next follows from that history, and so does the bank.
-    flat = np.asarray(after.history).reshape(50, -1)
+    # The bank follows from that history.
+    flat = after.reshape(50, -1)
     wanted = proposed(prior, flat, np.zeros((50, 0)))
-    np.testing.assert_allclose(np.asarray(after.proposal)[:, 0], wanted, atol=1e-6)
-    assert after.bank.shape == (50, 3, 2)
+    bank = np.asarray(jax.jit(agent.propose)(jax.random.key(0), flat))
+    assert bank.shape == (50, 3, 2)
     for b in range(3):
-        np.testing.assert_allclose(np.asarray(after.bank)[:, b], wanted, atol=1e-6)
+        np.testing.assert_allclose(bank[:, b], wanted, atol=1e-6)
 
 
 def test_episodes_begin_with_every_seed_of_the_prior():
     agent = make(linear_prior(k=2))
-    begun = jax.jit(jax.vmap(agent.begin))(jax.random.split(jax.random.key(0), 2000))
+    rng = np.random.default_rng(0)
+    begun = np.stack([agent.begin(rng).history for _ in range(2000)])
     seeds = np.asarray(agent.prior.seeds)
-    counts = [(np.asarray(begun.history) == s).all(axis=(1, 2)).sum() for s in seeds]
+    counts = [(begun == s).all(axis=(1, 2)).sum() for s in seeds]
     assert sum(counts) == 2000
     assert stats.chisquare(counts).pvalue > 0.001
 
 
-def test_bank_and_proposal_are_independent_draws_of_the_prior():
-    agent = make(linear_prior(0.1, deviation=0.15, gain=0.3, k=1), bank=2)
-    seed = agent.prior.seeds[:1]
-    agent = make(eqx.tree_at(lambda p: p.seeds, agent.prior, seed), bank=2)
-    begun = jax.jit(jax.vmap(agent.begin))(jax.random.split(jax.random.key(0), 4000))
-    drawn = np.concatenate([begun.proposal, begun.bank], axis=1)[:, :, 0]
-    normal = stats.norm(0.1 + 0.3 * float(seed[0, 0, 0]), 0.15)
+def test_the_bank_holds_independent_draws_of_the_prior():
+    agent = make(linear_prior(0.1, deviation=0.15, gain=0.3, k=1), bank=3)
+    histories = jnp.full((4000, 1), 0.4)
+    drawn = jax.jit(agent.propose)(jax.random.key(0), histories)[:, :, 0]
+    drawn, normal = np.asarray(drawn), stats.norm(0.1 + 0.3 * 0.4, 0.15)
     assert np.abs(drawn).max() < 0.99  # nothing is clamped
     for column in drawn.T:
         assert stats.kstest(column, normal.cdf).pvalue > 0.001
@@ -282,7 +291,7 @@ CASES = {
     "no bank": ({"k": 2}, {"bank": 0}),
     "no past": ({"k": 0}, {"bank": 0}),
     "long past, expected": ({"k": 5}, {"bank": 0, "td_value": "expected"}),
-    "state": ({"state": 3}, {"bank": 4, "entropy_weight": "mixed"}),
+    "state": ({"state": 3}, {"bank": 4, "entropy_weight": "full"}),
     "state and action": ({"k": 1, "state": 2}, {"mixing_loss_at": "next"}),
 }
 
@@ -330,7 +339,7 @@ def test_an_update_reports_the_losses_of_the_equations(case):
     critics = after.sac.critics
     action, log_prob = policy_draw(state.sac.policy, keys.policy, batch.obs)
     q_policy = both_q(critics, batch.obs, action).min(axis=0)
-    weight = 1 - mixing if options.get("entropy_weight") == "mixed" else 1.0
+    weight = 1.0 if options.get("entropy_weight") == "full" else 1 - mixing
     policy = -((1 - mixing) * q_policy - weight * 0.3 * log_prob).mean()
     assert float(metrics["losses/policy"]) == pytest.approx(policy, rel=1e-4)
 
@@ -379,11 +388,11 @@ def test_kept_and_new_proposals_teach_the_same_on_average():
         state = jax.jit(
             lambda key, agent=agent: jax.tree.map(lambda x: 4.0 * x, agent.init(key))
         )(jax.random.key(0))
-        begin = jax.jit(jax.vmap(agent.begin))
-        memory = begin(jax.random.split(jax.random.key(1), 4000))
         batch = random_batch(4000)
-        history = memory.history[:, 0]
-        proposal = memory.bank[:, 3] if bank else jnp.zeros((4000, 0))
+        history = jax.random.uniform(jax.random.key(1), (4000, 1), minval=-1.0)
+        proposal = jnp.zeros((4000, 0))
+        if bank:
+            proposal = jax.jit(agent.propose)(jax.random.key(3), history)[:, 3]
         batch = batch._replace(
             obs=jnp.ones((4000, 3)),
             history=history,
@@ -424,11 +433,13 @@ def test_a_shipped_flow_acts_and_learns():
     prior = unit_prior(load_prior("room"))
     agent = make(prior, obs=4, bank=2, mixing_fixed=1.0)
     state = agent.init(jax.random.key(0))
-    memory = agent.begin(jax.random.key(1))
-    decision, after = acts(agent, state, memory, jnp.ones(4), count=2)
-    np.testing.assert_array_equal(decision.action[0], memory.proposal[0])
-    moved_on = push(memory.history, memory.proposal[0])
-    np.testing.assert_array_equal(after.history[0], moved_on)
+    memory = begin(agent, 1)
+    decision, after = acts(agent, state, memory, jnp.ones(4), count=200)
+    np.testing.assert_array_equal(after[:, 0], decision.action)
+    keys = jax.random.split(jax.random.key(4), 200)
+    own = jax.vmap(prior.sample, in_axes=(0, None))(keys, memory.history.ravel())
+    for i in (0, 1):
+        assert stats.ks_2samp(decision.action[:, i], own[:, i]).pvalue > 0.001
     batch = random_batch(4, obs=4, action=2, history=2, bank=2)
     _, metrics = jax.jit(agent.update)(state, batch, jax.random.key(0))
     assert all(np.isfinite(value) for value in metrics.values())

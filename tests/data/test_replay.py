@@ -71,8 +71,15 @@ class Tale:
             achieved=floats(achieved(e, t) if self.goals else []),
             goal=floats(desired(e) if self.goals else []),
             history=floats(self.history(e, t)),
-            bank=floats([[e, t, b] for b in range(self.bank)]).reshape(-1, DIMS),
         )
+
+    def propose(self, replay, e, t):
+        """Fill the bank of the newest moment."""
+        bank = np.array([[e, t, b] for b in range(self.bank)], np.float32)
+        if self.bank:
+            seen = replay.histories(replay.count - 1)
+            np.testing.assert_array_equal(seen[0], np.float32(self.history(e, t)))
+            replay.fill(replay.count - 1, bank[None])
 
     def step_reward(self, e, t):
         if self.goals:
@@ -131,6 +138,7 @@ class Tale:
             if e < first:
                 continue
             replay.begin(self.moment(e, 0))
+            self.propose(replay, e, 0)
             after_each()
             for t in range(steps):
                 replay.add(
@@ -139,6 +147,7 @@ class Tale:
                     self.moment(e, t + 1),
                     terminated=end == "terminated" and t + 1 == steps,
                 )
+                self.propose(replay, e, t + 1)
                 after_each()
         return replay
 
@@ -267,7 +276,7 @@ def test_returns_by_hand_with_the_usual_gamma():
 def test_fractions_of_rewards_are_not_lost():
     """Neither to integers nor to float32 before the sum."""
     replay = EpisodeReplay(50, Sizes(obs=1, action=1), n_step=3, gamma=0.0)
-    moment = Moment(*(np.zeros(size, np.float32) for size in (1, 0, 0, 0, (0, 1))))
+    moment = Moment(*(np.zeros(size, np.float32) for size in (1, 0, 0, 0)))
     replay.begin(moment)
     replay.add(np.zeros(1), 0.99, moment, terminated=False)
     batch = replay.sample(np.random.default_rng(0), (3,))
