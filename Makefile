@@ -2,6 +2,7 @@
 # make test   set up, then lint, types and tests (what CI runs)
 # make check  lint and types only
 # make bench  speed and memory, each as a ratio against a peer in the same run
+# make soak   kill runs at random moments and at every write; they must end alike
 # make clean  remove what these commands made
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 TESTS ?= tests
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench soak clean
 
 demo: $(READY)
 	@rm -rf demo && mkdir demo
@@ -34,6 +35,9 @@ check: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@for name in maze collect fit train; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+
+soak: $(READY)
+	$(BIN)/python tests/soak.py
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -1,0 +1,165 @@
+"""Tests of policies, and films of them."""
+
+import shutil
+import subprocess
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from faults import outcome  # noqa: F401
+from PIL import Image as Picture
+from test_trained import make
+from worlds import Drift
+
+import sfp
+from sfp.envs.registry import TASKS
+from sfp.errors import SfpError
+from sfp.training import video
+from sfp.training.evaluate import (
+    FIRST_SEED,
+    TEST_SEEDS,
+    evaluate,
+    evaluate_policy,
+    play,
+    solved_at,
+)
+from sfp.training.video import filming
+from sfp.training.world import World
+
+
+def test_ten_episodes_see_every_corner_of_the_room():
+    world = World(TASKS["room"].make())
+    goals = [tuple(world.reset(FIRST_SEED + i).goal) for i in range(10)]
+    assert len(set(goals)) == 4
+
+
+def rows(*rates):
+    return [{"step": 100 * i, "eval/success_rate": r} for i, r in enumerate(rates, 1)]
+
+
+@pytest.mark.parametrize(
+    ("rates", "expected"),
+    [
+        ((), None),
+        ((1.0,), None),
+        ((1.0, 0.9, 1.0), None),
+        ((0.0, 1.0, 1.0), 200),
+        ((1.0, 0.9, 1.0, 1.0, 0.0), 300),
+        ((None, None), None),
+    ],
+)
+def test_solved_is_twice_in_a_row(rates, expected):
+    assert solved_at(rows(*rates)) == expected
+
+
+def test_an_episode_succeeds_if_some_step_does():
+    class Once(Drift):
+        def step(self, action):
+            obs, reward, _, _, _ = super().step(action)
+            return obs, reward, False, self.count == 9, {"success": self.count == 4}
+
+    row, played = evaluate(World(Once()), lambda obs: np.zeros(2), 3)
+    assert row["eval/success_rate"] == 1.0
+    assert row["eval/mean_length"] == 9.0
+    assert row["eval/mean_reward"] == np.mean([episode.total for episode in played])
+    again, _ = evaluate(World(Once()), lambda obs: np.zeros(2), 3)
+    assert again == row
+
+
+def test_an_episode_without_an_end_is_cut_off(monkeypatch):
+    monkeypatch.setattr("sfp.training.evaluate.LONGEST", 40)
+
+    class Endless(Drift):
+        def step(self, action):
+            obs, reward, *_ = super().step(action)
+            return obs, reward, False, False, {}
+
+    assert len(play(World(Endless()), lambda obs: np.zeros(2), 0).rewards) == 40
+    assert FIRST_SEED in TEST_SEEDS
+
+
+# Films.
+
+
+@pytest.mark.parametrize("suffix", [".gif", ".webp", ".mp4"])
+def test_films_are_written_whole(tmp_path, suffix):
+    path = tmp_path / "films" / f"film{suffix}"
+    with filming(path) as film:
+        row, played = evaluate_policy(
+            make(Drift()), "probe/Drift-v0", episodes=1, film=film
+        )
+    frames = len(played[0].rewards)
+    assert row["eval/mean_length"] == frames
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    if suffix == ".mp4":
+        told = subprocess.run(
+            [video._ffmpeg(), "-i", path, "-f", "null", "-"],
+            capture_output=True,
+            text=True,
+        ).stderr
+        assert f"frame={frames:5d}" in told
+        assert "32x34" in told
+    else:
+        with Picture.open(path) as picture:
+            assert picture.size == (31, 33)
+            assert picture.n_frames <= frames
+
+
+@pytest.mark.parametrize("script", ["exit 3", "cat > /dev/null; echo no >&2; exit 1"])
+def test_a_failing_ffmpeg_is_one_line_and_leaves_nothing(tmp_path, monkeypatch, script):
+    program = tmp_path / "bin" / "ffmpeg"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(video, "_ffmpeg", lambda: str(program))
+    out = tmp_path / "out"
+
+    def shoot():
+        with filming(out / "film.mp4") as film:
+            for _ in range(200):
+                film(np.zeros((64, 64, 3), np.uint8))
+
+    with pytest.raises(SfpError, match=r"^ffmpeg failed:"):
+        shoot()
+    assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", [".gif", ".mp4"])
+def test_a_film_that_is_broken_off_leaves_nothing(tmp_path, suffix):
+    def shoot(frames, error=None):
+        with filming(tmp_path / f"film{suffix}") as film:
+            for _ in range(frames):
+                film(np.zeros((8, 8, 3), np.uint8))
+            if error:
+                raise error
+
+    with pytest.raises(KeyboardInterrupt):
+        shoot(3, KeyboardInterrupt())
+    with pytest.raises(SfpError, match="no frames"):
+        shoot(0)
+    assert list(tmp_path.glob("*film*")) == []
+
+
+def test_no_ffmpeg_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
+    with pytest.raises(SfpError, match=r"pip install imageio-ffmpeg, or write a .gif"):
+        video._ffmpeg()
+
+
+def test_a_task_without_pictures(tmp_path):
+    gym.register("probe/Blind-v0", lambda **kwargs: Drift(fault="blind", **kwargs))
+
+    def shoot():
+        with filming(tmp_path / "film.gif") as film:
+            evaluate_policy(make(Drift()), "probe/Blind-v0", episodes=1, film=film)
+
+    with pytest.raises(SfpError, match=r"renders no RGB pictures.*leave out --video"):
+        shoot()
+    assert list(tmp_path.glob("*film*")) == []
+
+
+def test_a_policy_for_another_task():
+    with pytest.raises(SfpError, match=r"for Drift .*maze has other observations"):
+        evaluate_policy(make(Drift()), "maze", episodes=1)
+    assert sfp.Trained is not None
