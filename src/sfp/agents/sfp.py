@@ -214,8 +214,10 @@ class SFP:
         self, memory: Memory, obs: np.ndarray, rng: np.random.Generator
     ) -> np.ndarray:
         """One action of the prior."""
-        state = obs[: len(self.prior.frame.state_mean)]
-        context = np.concatenate([memory.history.ravel(), state])
+        context = memory.history.ravel()
+        if self.prior.conditioning.state:
+            seen = obs[: len(self.prior.frame.state_mean)]
+            context = np.concatenate([context, seen])
         return np.asarray(self._ask(rng.integers(2**32, dtype=np.uint32), context))
 
     @cached_property
