@@ -12,13 +12,17 @@ TESTS ?= tests
 
 .PHONY: demo test check bench soak clean
 
-demo: export MINARI_DATASETS_PATH = demo/datasets
 demo: $(READY)
-	@$(BIN)/sfp collect room --episodes 4000 --seed 0 --force
-	@$(BIN)/sfp data sfp/room/scripted-v0 --out demo
-	@$(BIN)/sfp prior show room --past 0.9 0 --past 0.6 0.6 --past -0.5 -0.7 --out demo
+	@rm -rf demo && mkdir demo
 	@$(BIN)/sfp explore room-large --prior room --out demo
-	@echo "Done: look at demo/explore-room-large.png, demo/data-sfp-room-scripted-v0.png and demo/prior-room.png."
+	@echo "Learning the maze with SFP and, beside it, with SAC (demo/sac.log) ..."
+	@$(BIN)/sfp train maze --method sac --steps 60000 --out demo/sac > demo/sac.log 2>&1 & \
+	  rival=$$!; trap 'kill $$rival 2> /dev/null' INT TERM; \
+	  $(BIN)/sfp train maze --prior room --steps 60000 --until-solved --out demo/sfp; done=$$?; \
+	  kill $$rival 2> /dev/null; wait $$rival; exit $$done
+	@$(BIN)/sfp curves demo/sfp demo/sac --out demo
+	@$(BIN)/sfp evaluate demo/sfp --episodes 1 --video demo/maze.mp4
+	@echo "Done: look at demo/curves.png, demo/maze.mp4 and demo/explore-room-large.png."
 
 test: check
 	$(BIN)/python -m pytest -n 2 $(TESTS)
@@ -30,7 +34,7 @@ check: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	@for name in maze collect fit; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+	@for name in maze collect fit train; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 soak: $(READY)
 	$(BIN)/python tests/soak.py

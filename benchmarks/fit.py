@@ -54,13 +54,13 @@ def ours(recorded):
     fitting = Fitting(epochs=1, epoch_steps=STEPS, batch=BATCH, schedule="constant")
     fitter = Fitter(recorded, fitting=fitting)
     state = fitter.begin()
-    rows = np.random.default_rng(0).integers(len(fitter.train[0]), size=(STEPS, BATCH))
+    rows = np.random.default_rng(0).choice(fitter.train, (STEPS, BATCH))
     model, optimiser = jax.tree.map(jnp.array, (state.model, state.optimiser))
     best = 0.0
     for _ in range(ROUNDS + 1):  # the first one compiles
         began = time.perf_counter()
         model, optimiser, losses = fitter._run(
-            model, optimiser, fitter.train, rows, jax.random.key(0)
+            model, optimiser, fitter.data, rows, jax.random.key(0)
         )
         losses.block_until_ready()
         best = max(best, STEPS / (time.perf_counter() - began))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
-from sfp.errors import SfpError, at_least
+from sfp.errors import SfpError, at_least, unknown
 
 Context: TypeAlias = Literal["executed", "stream"]
 EntropyWeight: TypeAlias = Literal["full", "mixed"]
+LossAt: TypeAlias = Literal["state", "next"]
+TDValue: TypeAlias = Literal["sampled", "expected"]
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,12 @@ class Networks:
         at_least(1, width=self.width, depth=self.depth)
         if self.alpha is not None and self.alpha <= 0:
             raise SfpError(f"expected an alpha above 0, received {self.alpha}.")
+        if not self.learning_rate > 0:
+            raise SfpError(
+                f"expected a learning_rate above 0, received {self.learning_rate}."
+            )
+        if not 0.0 <= self.polyak <= 1.0:
+            raise SfpError(f"expected a polyak within [0, 1], received {self.polyak}.")
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,8 @@ class Mixture:
             `stream` of proposals, executed or not.
         bank: proposals kept with each moment of the replay and drawn from in updates; 0
             asks the prior anew in every update. Priors that see states always do.
-        entropy_weight: `full` (the derivation) or `mixed` by 1 - λ (the main text).
+        entropy_weight: `mixed`: entropy and Q both count 1 - λ (the paper's loss), or
+            `full`: only Q does (its derivation).
         td_value: `sampled` tosses a coin for ã' (the paper), `expected` takes its mean.
     """
 
@@ -124,13 +133,17 @@ class Mixture:
     mixing_depth: int = 2
     mixing_gradient_scale: float = 1e-9
     mixing_fixed: float | None = None
-    mixing_loss_at: Literal["state", "next"] = "state"
+    mixing_loss_at: LossAt = "state"
     context: Context = "executed"
     bank: int = 8
-    entropy_weight: EntropyWeight = "full"
-    td_value: Literal["sampled", "expected"] = "sampled"
+    entropy_weight: EntropyWeight = "mixed"
+    td_value: TDValue = "sampled"
 
     def __post_init__(self):
+        _one_of(Context, context=self.context)
+        _one_of(EntropyWeight, entropy_weight=self.entropy_weight)
+        _one_of(LossAt, mixing_loss_at=self.mixing_loss_at)
+        _one_of(TDValue, td_value=self.td_value)
         at_least(0, bank=self.bank)
         at_least(1, mixing_width=self.mixing_width, mixing_depth=self.mixing_depth)
         if not 0.0 < self.mixing_start < 1.0:
@@ -141,3 +154,10 @@ class Mixture:
             raise SfpError(
                 f"expected mixing_fixed within [0, 1], received {self.mixing_fixed}."
             )
+
+
+def _one_of(choices: Any, **given: str) -> None:
+    """Refuse a word that means nothing, by its name."""
+    for name, value in given.items():
+        if value not in get_args(choices):
+            raise unknown(name, value, get_args(choices), "")

@@ -32,3 +32,23 @@ def test_initial_weights_are_uniform_within_the_root_of_the_inputs(inputs):
 def test_nothing_to_look_at_is_allowed():
     mlp = MLP([0, 4, 2], key=jax.random.key(0))
     assert mlp(jnp.zeros(0)).shape == (2,)
+
+
+@pytest.mark.parametrize("sizes", [[0, 5, 2], [2, 5, 5, 3], [3, 4], [9, 16, 12]])
+def test_a_batch_in_columns_equals_the_vmapped_one_and_so_do_its_gradients(sizes):
+    mlp = MLP(sizes, key=jax.random.key(0))
+    x = jax.random.normal(jax.random.key(1), (7, sizes[0]))
+    weight = jax.random.normal(jax.random.key(2), (7, sizes[-1]))
+
+    def rows(mlp, x):
+        return (weight * jax.vmap(mlp)(x) ** 2).sum()
+
+    def columns(mlp, x):
+        return (weight * mlp.columns(x.T).T ** 2).sum()
+
+    for one, other in zip(
+        jax.tree.leaves(jax.value_and_grad(rows, (0, 1))(mlp, x)),
+        jax.tree.leaves(jax.value_and_grad(columns, (0, 1))(mlp, x)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -158,9 +158,10 @@ def test_held_out_episodes_are_long_enough_to_count():
         np.ones(2, np.float32),
     )
     for seed in range(30):
-        train, held = split(Conditioning(5).pairs(data), seed)
-        assert set(train.episodes).isdisjoint(held.episodes)
-        assert len(held.actions) == 95
+        _, episodes = Conditioning(5).rows(data)
+        held = split(episodes, seed)
+        assert set(episodes[~held]).isdisjoint(episodes[held])
+        assert held.sum() == 95
 
 
 def test_jitter_rules():
@@ -212,10 +213,39 @@ def test_behavioural_prior_follows_the_state():
 
 def test_split_keeps_trajectories_whole():
     data, *_ = linear_gaussian(np.random.default_rng(0), episodes=30, steps=20)
-    train, held = split(Conditioning(2).pairs(data), 0)
-    assert set(train.episodes).isdisjoint(held.episodes)
-    assert len(set(held.episodes)) == 3
-    assert len(train.actions) + len(held.actions) == 30 * 18
+    _, episodes = Conditioning(2).rows(data)
+    held = split(episodes, 0)
+    assert set(episodes[~held]).isdisjoint(episodes[held])
+    assert len(set(episodes[held])) == 3
+    assert len(episodes) == 30 * 18
+
+
+@pytest.mark.parametrize("k", [0, 1, 3])
+@pytest.mark.parametrize("state", [False, True])
+def test_a_fit_sees_the_pairs_in_the_models_units(k, state):
+    """What the steps gather is what `pairs` says, scaled; the same for held-out."""
+    rng = np.random.default_rng(0)
+    data = trajectories(rng.uniform(2, 6, (20, 12, 2)), 1.0, 7.0)
+    data = replace(data, observations=rng.normal(5, 3, (240, 4)))
+    conditioning = Conditioning(k, state)
+    fitter = Fitter(data, conditioning=conditioning, model="gaussian", fitting=SHORT)
+    pairs = conditioning.pairs(data)
+    scaled = jax.vmap(fitter.frame.scale_context)(jnp.asarray(pairs.contexts))
+    expected = {tuple(np.round(row, 3)) for row in np.asarray(scaled)}
+    train = fitter.conditioning.gather(fitter.train, *fitter.data)
+    for contexts in (train, fitter.held[1]):
+        found = {tuple(np.round(row, 3)) for row in np.asarray(contexts)}
+        assert k + state == 0 or len(found - expected) <= 0.01 * len(found)
+        assert contexts.shape[1] == fitter.context == pairs.contexts.shape[1]
+    assert len(fitter.train) + len(fitter.held[0]) == len(pairs.actions)
+
+
+def test_progress_is_told_of_every_epoch():
+    data, *_ = linear_gaussian(np.random.default_rng(0), episodes=20, steps=50)
+    rows = []
+    fit(data, model="gaussian", progress=rows.append, **vars(SHORT))
+    assert [row["epoch"] for row in rows] == [1, 2, 3]
+    assert all(np.isfinite(row["held_out"]) for row in rows)
 
 
 @pytest.mark.parametrize("k", [0, 1, 3])
@@ -269,6 +299,8 @@ def test_interrupted_and_resumed_gives_the_same_bits(tmp_path, model, epoch):
         whole, cut = ((tmp_path / n / file).read_bytes() for n in ("whole", "cut"))
         assert whole == cut, file
     assert len((tmp_path / "cut" / "fit.csv").read_text().splitlines()) == 4
+    (events,) = (tmp_path / "cut" / "events").iterdir()
+    assert events.read_bytes().count(b"fit/held_out") == 3
 
 
 @pytest.mark.parametrize("name", ["request.json", "state.safetensors", "fit.csv"])

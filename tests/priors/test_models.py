@@ -203,6 +203,35 @@ def test_settled_statistics_are_those_of_the_batch():
     assert abs(float(before) - float(loss)) > 0.01
 
 
+@pytest.mark.parametrize("name", FLOWS)
+@pytest.mark.parametrize("dims", [1, 2, 3, 7])
+def test_the_loss_and_its_gradient_equal_the_vmapped_definition(name, dims):
+    flow = build(name, dims=dims)
+    actions = jax.random.uniform(jax.random.key(1), (300, dims), minval=-1)
+    contexts = jax.random.uniform(jax.random.key(2), (300, 2), minval=-1)
+
+    def definition(flow):
+        x, features = actions, jax.vmap(flow._features)(contexts)
+        total = jnp.zeros(len(x))
+        for i, coupling in enumerate(flow.couplings):
+            x, log_det = jax.vmap(coupling.forward)(x, features[i])
+            total += log_det
+            if flow.norms:
+                x, log_det = flow.norms[i].forward(x, x.mean(axis=0), x.var(axis=0))
+                total += log_det
+        return -(total - 0.5 * (x * x + jnp.log(2 * jnp.pi)).sum(axis=1)).mean()
+
+    def loss(flow):
+        return flow.loss(jax.random.key(0), actions, contexts)
+
+    for one, other in zip(
+        jax.tree.leaves(jax.jit(jax.value_and_grad(definition))(flow)),
+        jax.tree.leaves(jax.jit(jax.value_and_grad(loss))(flow)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+
+
 def test_vae_lower_bound_is_below_its_log_likelihood():
     vae = build("vae")
     action = jnp.array([0.2, 0.1])

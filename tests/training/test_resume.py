@@ -172,7 +172,7 @@ class Record:
     @staticmethod
     def moment(t):
         none = np.zeros(0, np.float32)
-        return Moment(np.float32([t]), none, none, none, np.zeros((0, 1), np.float32))
+        return Moment(np.float32([t]), none, none, none)
 
     def grow(self, to):
         while self.replay.count < to:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.types import Batch
@@ -24,30 +25,27 @@ class Decision(NamedTuple):
         info: numbers about the decision, for the log.
     """
 
-    action: Float[Array, " dims"]
-    learned: Float[Array, " dims"]
-    info: Metrics
+    action: Float[np.ndarray, " dims"]
+    learned: Float[np.ndarray, " dims"]
+    info: dict[str, float]
 
 
 class Memory(NamedTuple):
-    """An agent's memory within an episode: the paper's H_t, and what it proposes next.
+    """An agent's memory within an episode: the paper's H_t.
 
     Attributes:
         history: the actions that a prior sees, oldest first; (0, dims) without one.
-        bank: proposals for the moment to come; (0, dims) without any.
-        proposal: the proposal to act with.
     """
 
-    history: Float[Array, "past dims"]
-    bank: Float[Array, "bank dims"]
-    proposal: Float[Array, "one dims"]
+    history: Float[np.ndarray, "past dims"]
 
 
 @runtime_checkable
 class Agent(Protocol):
     """Acts and learns. The loop never learns which method it runs.
 
-    State, actor and memory are trees of arrays; randomness is an argument.
+    State, actor and memory are trees of arrays; randomness is an argument. Learning is
+    JAX, acting is NumPy: it happens once per step of the environment.
     """
 
     @property
@@ -68,7 +66,12 @@ class Agent(Protocol):
         """The part of a state that acting needs."""
         ...
 
-    def begin(self, key: PRNGKeyArray) -> Memory:
+    @property
+    def bank(self) -> int:
+        """Proposals of a prior that the replay keeps with each moment."""
+        ...
+
+    def begin(self, rng: np.random.Generator) -> Memory:
         """The memory at the beginning of an episode."""
         ...
 
@@ -76,16 +79,24 @@ class Agent(Protocol):
         self,
         actor: Any,
         memory: Memory,
-        obs: Float[Array, " obs"],
+        obs: Float[np.ndarray, " obs"],
         *,
-        key: PRNGKeyArray,
+        rng: np.random.Generator,
         phase: Phase,
     ) -> tuple[Decision, Memory]:
-        """One step of exploration."""
+        """One step of exploration; the actor's weights are NumPy arrays."""
         ...
 
-    def mean(self, actor: Any, obs: Float[Array, " obs"]) -> Float[Array, " dims"]:
+    def mean(
+        self, actor: Any, obs: Float[np.ndarray, " obs"]
+    ) -> Float[np.ndarray, " dims"]:
         """What is executed at test time."""
+        ...
+
+    def propose(
+        self, key: PRNGKeyArray, histories: Float[Array, "moments history"]
+    ) -> Float[Array, "moments bank dims"]:
+        """The proposals to keep with some moments, given what their prior sees."""
         ...
 
     def update(

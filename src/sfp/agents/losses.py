@@ -54,12 +54,12 @@ def policy_loss(
     log_prob: Values,
     mixing: Values,
     alpha: float | Scalar,
-    entropy_weight: EntropyWeight = "full",
+    entropy_weight: EntropyWeight = "mixed",
 ) -> Scalar:
-    """J_π = -E[(1 - λ) min_i Q_i(s, a) - α log π(a | s)], a ~ π.
+    """J_π = -E[(1 - λ) (min_i Q_i(s, a) - α log π(a | s))], a ~ π.
 
-    That is the derivation's. The main text's weighs the entropy by (1 - λ) too:
-    `entropy_weight="mixed"`.
+    The derivation leaves the entropy unweighted, which makes the temperature
+    α / (1 - λ): `entropy_weight="full"`.
     """
     weight = 1.0 - mixing
     entropy = weight if entropy_weight == "mixed" else jnp.ones_like(weight)

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sfp.agents.acting import draw_action, mean_action
 from sfp.agents.base import Decision, Keys, Memory, Metrics, Phase
 from sfp.agents.losses import (
     Scalar,
@@ -79,30 +81,42 @@ class SAC:
         """The policy."""
         return state.policy
 
-    def begin(self, key: PRNGKeyArray) -> Memory:
+    @property
+    def bank(self) -> int:
+        """There is no prior."""
+        return 0
+
+    def begin(self, rng: np.random.Generator) -> Memory:
         """Nothing to remember."""
-        none = jnp.zeros((0, self.action_size))
-        return Memory(none, none, jnp.zeros((1, self.action_size)))
+        return Memory(np.zeros((0, self.action_size), np.float32))
 
     def act(
         self,
         actor: Policy,
         memory: Memory,
-        obs: Float[Array, " obs"],
+        obs: Float[np.ndarray, " obs"],
         *,
-        key: PRNGKeyArray,
+        rng: np.random.Generator,
         phase: Phase,
     ) -> tuple[Decision, Memory]:
         """A uniform action at first, then one of the policy."""
         if phase == "warmup":
-            action = jax.random.uniform(key, (self.action_size,), minval=-1.0)
+            action = rng.uniform(-1.0, 1.0, self.action_size).astype(np.float32)
         else:
-            action, _ = actor.sample(key, obs)
+            action = draw_action(actor, obs, rng)
         return Decision(action, action, {}), memory
 
-    def mean(self, actor: Policy, obs: Float[Array, " obs"]) -> Float[Array, " dims"]:
+    def mean(
+        self, actor: Policy, obs: Float[np.ndarray, " obs"]
+    ) -> Float[np.ndarray, " dims"]:
         """The policy's."""
-        return actor.mean(obs)
+        return mean_action(actor, obs)
+
+    def propose(
+        self, key: PRNGKeyArray, histories: Float[Array, "moments history"]
+    ) -> Float[Array, "moments bank dims"]:
+        """Nothing: there is no prior."""
+        return jnp.zeros((len(histories), 0, self.action_size))
 
     def update(
         self, state: SACState, batch: Batch, key: PRNGKeyArray

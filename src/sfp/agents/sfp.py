@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import equinox as eqx
@@ -13,6 +14,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sfp.agents.acting import draw_action, forward, mean_action
 from sfp.agents.base import Decision, Keys, Memory, Metrics, Phase
 from sfp.agents.losses import (
     Values,
@@ -26,7 +28,6 @@ from sfp.config import Mixture, Networks
 from sfp.nets.mlp import MLP
 from sfp.nets.policy import Policy
 from sfp.priors.base import Prior
-from sfp.priors.rollout import begin, push
 from sfp.types import Batch
 
 
@@ -86,7 +87,8 @@ class SFP:
         """SAC's networks from the same key, and Λ with bias σ⁻¹(mixing_start)."""
         mixture = self.mixture
         sizes = [self.obs_size, *[mixture.mixing_width] * mixture.mixing_depth, 1]
-        net = MLP(sizes, key=jax.random.fold_in(key, 1))
+        # SAC splits its three keys from `key`, and they are its folds 0, 1 and 2.
+        net = MLP(sizes, key=jax.random.fold_in(key, 3))
         bias = jnp.full(1, jnp.log(mixture.mixing_start / (1.0 - mixture.mixing_start)))
         net = eqx.tree_at(lambda net: net.biases[-1], net, bias)
         return SFPState(self.sac.init(key), net, self.adam.init(net))  # pyright: ignore[reportArgumentType]
@@ -95,38 +97,46 @@ class SFP:
         """The policy and Λ."""
         return Actor(state.sac.policy, state.mixing)
 
-    def begin(self, key: PRNGKeyArray) -> Memory:
+    def begin(self, rng: np.random.Generator) -> Memory:
         """H_0: consecutive actions from the data."""
-        seed_key, bank_key = jax.random.split(key)
-        return self._remember(begin(self.prior, seed_key), bank_key)
+        seeds = np.asarray(self.prior.seeds)
+        return Memory(seeds[rng.integers(len(seeds))])
 
     def act(
         self,
         actor: Actor,
         memory: Memory,
-        obs: Float[Array, " obs"],
+        obs: Float[np.ndarray, " obs"],
         *,
-        key: PRNGKeyArray,
+        rng: np.random.Generator,
         phase: Phase,
     ) -> tuple[Decision, Memory]:
         """Algorithm 1, lines 7, 8 and 10; the warm-up takes λ = 1."""
-        policy_key, prior_key, choice_key, bank_key = jax.random.split(key, 4)
-        proposal = memory.proposal[0]
-        if self.prior.conditioning.state:
-            context = self._context(memory.history.ravel(), obs)
-            proposal = self.prior.sample(prior_key, context)
-        mixing = self.mixing(actor.mixing, obs)
-        weight = jnp.ones(()) if phase == "warmup" else mixing
-        by_prior = jax.random.uniform(choice_key) < weight
-        action, _ = actor.policy.sample(policy_key, obs)
-        action = jnp.where(by_prior, proposal, action)
-        continued = proposal if self.mixture.context == "stream" else action
-        memory = self._remember(push(memory.history, continued), bank_key)
-        return Decision(action, action, {"mixing": mixing, "prior": by_prior}), memory
+        mixing = self._trust(actor.mixing, obs)
+        by_prior = phase == "warmup" or rng.random() < mixing
+        if by_prior:
+            action = continued = self._draw(memory, obs, rng)
+        else:
+            action = continued = draw_action(actor.policy, obs, rng)
+            if self.mixture.context == "stream":
+                continued = self._draw(memory, obs, rng)
+        history = np.concatenate([memory.history, continued[None]])[1:]
+        info = {"mixing": mixing, "prior": float(by_prior)}
+        return Decision(action, action, info), Memory(history)
 
-    def mean(self, actor: Actor, obs: Float[Array, " obs"]) -> Float[Array, " dims"]:
+    def mean(
+        self, actor: Actor, obs: Float[np.ndarray, " obs"]
+    ) -> Float[np.ndarray, " dims"]:
         """The policy's: the prior has no part in a test."""
-        return actor.policy.mean(obs)
+        return mean_action(actor.policy, obs)
+
+    def propose(
+        self, key: PRNGKeyArray, histories: Float[Array, "moments history"]
+    ) -> Float[Array, "moments bank dims"]:
+        """What a state-free prior would do at some moments, a few times each."""
+        keys = jax.random.split(key, (len(histories), self.bank))
+        often = jax.vmap(self.prior.sample, in_axes=(0, None))
+        return jax.vmap(often)(keys, histories)
 
     def mixing(self, net: MLP, obs: Float[Array, " obs"]) -> Float[Array, ""]:
         """λ = Λ(s)."""
@@ -200,14 +210,24 @@ class SFP:
     def _mixings(self, net: MLP, obs: Array) -> Values:
         return jax.vmap(self.mixing, in_axes=(None, 0))(net, obs)
 
-    def _remember(self, history: Array, key: PRNGKeyArray) -> Memory:
-        """The memory at the next moment, with proposals where no state is needed."""
-        if self.prior.conditioning.state:
-            none = jnp.zeros((0, self.action_size))
-            return Memory(history, none, jnp.zeros((1, self.action_size)))
-        keys = jax.random.split(key, 1 + self.bank)
-        drawn = jax.vmap(self.prior.sample, in_axes=(0, None))(keys, history.ravel())
-        return Memory(history, drawn[1:], drawn[:1])
+    def _draw(
+        self, memory: Memory, obs: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """One action of the prior."""
+        state = obs[: len(self.prior.frame.state_mean)]
+        context = np.concatenate([memory.history.ravel(), state])
+        return np.asarray(self._ask(rng.integers(2**32, dtype=np.uint32), context))
+
+    @cached_property
+    def _ask(self) -> Callable[[np.uint32, np.ndarray], Array]:
+        """One sample of the prior, compiled with its weights inside."""
+        return jax.jit(lambda seed, at: self.prior.sample(jax.random.key(seed), at))
+
+    def _trust(self, net: MLP, obs: np.ndarray) -> float:
+        """λ for one state, in NumPy."""
+        if self.mixture.mixing_fixed is not None:
+            return self.mixture.mixing_fixed
+        return float(1.0 / (1.0 + np.exp(-forward(net, obs)[0])))
 
     def _propose(
         self, key: PRNGKeyArray, kept: Array, history: Array, obs: Array

@@ -35,14 +35,12 @@ class Moment:
         achieved: the goal that s_t achieves; empty without goals.
         goal: the desired one; empty without goals.
         history: what the prior sees of the past, flattened.
-        bank: a few actions that the prior proposes now; (0, dims) without.
     """
 
     obs: np.ndarray
     achieved: np.ndarray
     goal: np.ndarray
     history: np.ndarray
-    bank: np.ndarray
 
 
 class EpisodeReplay:
@@ -121,6 +119,14 @@ class EpisodeReplay:
         self._write(moment)
         self._terminated[self.episodes % self.capacity] = terminated
 
+    def histories(self, first: int) -> np.ndarray:
+        """What the prior sees at the moments from `first` on."""
+        return self._at("history", np.arange(first, self.count))
+
+    def fill(self, first: int, bank: np.ndarray) -> None:
+        """Keep the prior's proposals for the moments from `first` on."""
+        self.columns["bank"][np.arange(first, self.count) % self.capacity] = bank
+
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
         """Transitions drawn uniformly, with replacement, all of them at once."""
         t = self._draw(rng, int(np.prod(shape)))
@@ -150,9 +156,10 @@ class EpisodeReplay:
 
     def newest(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What the newest transitions achieved, their goals and their rewards."""
-        kept = min(count, self.count, self.capacity)
+        # At worst every other moment is the last of its episode, and so is the newest.
+        kept = min(2 * count + 1, self.count, self.capacity)
         t = np.arange(self.count - kept, self.count)
-        t = t[~self._is_last(t)]
+        t = t[~self._is_last(t)][-count:]
         return self._at("achieved", t + 1), self._at("goal", t), self._at("reward", t)
 
     def piece(self, first: int) -> dict[str, np.ndarray]:
@@ -191,7 +198,7 @@ class EpisodeReplay:
 
     def _write(self, moment: Moment) -> None:
         here, episode = self.count % self.capacity, self.episodes % self.capacity
-        for name in ("obs", "achieved", "goal", "history", "bank"):
+        for name in ("obs", "achieved", "goal", "history"):
             self.columns[name][here] = getattr(moment, name)
         self.columns["episode"][here] = self.episodes
         self._last[episode] = self.count
@@ -211,6 +218,8 @@ class EpisodeReplay:
     def _draw(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Moments that have an action; others are drawn again."""
         first = max(0, self.count - self.capacity)
+        if self.count < 2:
+            raise SfpError("there is nothing to sample yet: add a step to the replay.")
         t = rng.integers(first, self.count, size=count)
         while len(bad := np.flatnonzero(self._is_last(t))):
             t[bad] = rng.integers(first, self.count, size=len(bad))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 
 import equinox as eqx
 import jax
@@ -43,7 +45,48 @@ class MLP(eqx.Module):
             x = jax.nn.relu(x @ weight + bias)
         return x @ self.weights[-1] + self.biases[-1]
 
+    def columns(self, x: Float[Array, "inputs batch"]) -> Float[Array, "outputs batch"]:
+        """The same for a batch with one input per column: faster to differentiate."""
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = jax.nn.relu(_affine(x, weight, bias))
+        return _affine(x, self.weights[-1], self.biases[-1])
 
-def relu_features(mlp: MLP, x: Float[Array, " inputs"]) -> Float[Array, " outputs"]:
-    """An MLP used as a preprocessor: ReLU after its last layer too."""
-    return jnp.maximum(mlp(x), 0.0)
+
+THIN = 4
+"""A sum over so few terms is faster fused with its neighbours than as a product."""
+
+
+@jax.custom_vjp
+def _affine(
+    x: Float[Array, "inputs batch"],
+    weight: Float[Array, "inputs outputs"],
+    bias: Float[Array, " outputs"],
+) -> Float[Array, "outputs batch"]:
+    """The weights times every column, plus the bias.
+
+    With samples in columns no product of the backward pass runs across the grain of
+    large arrays, as the weight gradient xᵀg of samples in rows does. The gradients are
+    spelled out because JAX would turn them into products that do.
+    """
+    return _product(weight.T, x) + bias[:, None]
+
+
+def _affine_forward(x, weight, bias):
+    return _affine(x, weight, bias), (x, weight)
+
+
+def _affine_backward(saved, g):
+    x, weight = saved
+    if len(x) > THIN:
+        return _product(weight, g), x @ g.T, g.sum(axis=1)
+    both = g @ jnp.concatenate([x, jnp.ones((1, x.shape[1]))]).T
+    return weight @ g, both[:, :-1].T, both[:, -1]
+
+
+_affine.defvjp(_affine_forward, _affine_backward)
+
+
+def _product(a: Float[Array, "n k"], b: Float[Array, "k m"]) -> Float[Array, "n m"]:
+    if not 0 < a.shape[1] <= THIN:
+        return a @ b
+    return reduce(add, (a[:, i, None] * b[i] for i in range(a.shape[1])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float32, Int
@@ -51,6 +52,31 @@ class Conditioning:
 
     def pairs(self, data: Trajectories) -> Pairs:
         """Every action that has its whole context within its own episode."""
+        rows, episodes = self.rows(data)
+        seen = states(data) if self.state else None
+        return Pairs(
+            self.gather(rows, data.actions, seen), data.actions[rows], episodes
+        )
+
+    def gather(
+        self, rows: Int[Any, " rows"], actions: Any, states: Any
+    ) -> Float32[Any, "rows context"]:
+        """The contexts of some rows of the data, in NumPy or, for JAX's arrays, in JAX.
+
+        Args:
+            rows: which steps, counted over all episodes.
+            actions: of all steps.
+            states: of all steps; not looked at unless the state is part of a context.
+        """
+        numpy = actions.__array_namespace__()
+        past = actions[rows[:, None] + numpy.arange(-self.past_actions, 0)]
+        parts = [past.reshape(len(rows), -1), *([states[rows]] if self.state else [])]
+        return numpy.concat(parts, axis=1)
+
+    def rows(
+        self, data: Trajectories
+    ) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " rows"]]:
+        """The steps with their whole context in their own episode, and the episode."""
         k = self.past_actions
         if self.state and data.observations is None:
             raise SfpError(
@@ -68,12 +94,7 @@ class Conditioning:
                 f"{data.source}: no episode is longer than {k} actions (the longest "
                 f"has {data.lengths.max()}): expected fewer past actions."
             )
-        past = data.actions[rows[:, None] + np.arange(-k, 0)]
-        parts = [past.reshape(len(rows), -1)]
-        if self.state:
-            parts.append(states(data)[rows])
-        episodes = np.repeat(np.arange(len(data)), [len(s) for s in steps])
-        return Pairs(np.concatenate(parts, axis=1), data.actions[rows], episodes)
+        return rows, np.repeat(np.arange(len(data)), [len(s) for s in steps])
 
 
 def states(data: Trajectories) -> np.ndarray:

@@ -16,7 +16,7 @@ import optax
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, unknown
 from sfp.priors.base import Prior
-from sfp.priors.conditioning import Conditioning, Pairs
+from sfp.priors.conditioning import Conditioning, states
 from sfp.priors.models import get_model
 from sfp.priors.prepare import (
     check_seed,
@@ -122,24 +122,28 @@ class Fitter:
         self.conditioning, self.fitting, self.seed = conditioning, fitting, seed
         self.frame = make_frame(data, conditioning)
         self.jitter = jnp.asarray(make_jitter(data))
-        train, held = split(conditioning.pairs(data), seed)
-        if len(train.actions) < fitting.batch:
+        rows, episodes = conditioning.rows(data)
+        held_out = split(episodes, seed)
+        train, held = rows[~held_out].astype(np.int32), rows[held_out].astype(np.int32)
+        if len(train) < fitting.batch:
             raise SfpError(
-                f"{data.source} has {len(train.actions)} training pairs, fewer than a "
+                f"{data.source} has {len(train)} training pairs, fewer than a "
                 f"batch of {fitting.batch}: record more or lower the batch size."
             )
-        self.seeds = draw_seeds(train, conditioning, data.dims, seed)
-        self.context = train.contexts.shape[1]
+        self.seeds = draw_seeds(data, train, conditioning.past_actions, seed)
+        self.context = conditioning.past_actions * data.dims + len(
+            self.frame.state_mean
+        )
         self.init_key, held_key, settle_key, self.epochs_key = jax.random.split(
             jax.random.key(seed), 4
         )
         # What is held out and what gives the statistics carries frozen noise: the same
         # question every epoch, asked of actions like those that are learned from.
-        self.train = self._scaled(train)
-        self.held = self._noisy(held_key, *self._scaled(shuffled(held, seed)))
+        self.data, self.train = self._scaled(data), train
+        self.held = self._pairs(held_key, shuffled(held, seed), self.data)
         some = shuffled(train, seed, SETTLE)
-        self.settling = self._noisy(settle_key, *self._scaled(some))
-        steps = fitting.epoch_steps or len(train.actions) // fitting.batch
+        self.settling = self._pairs(settle_key, some, self.data)
+        steps = fitting.epoch_steps or len(train) // fitting.batch
         self.epoch_steps = steps if self.entry.by_gradient else 0
         self.blocks = -(-steps // BLOCK) if self.entry.by_gradient else 1
         self.optimiser = self._optimiser()
@@ -187,16 +191,26 @@ class Fitter:
             total += float(np.asarray(values, np.float64).sum())
         return total / len(actions) - float(jnp.log(self.frame.half).sum())
 
-    def _scaled(self, pairs: Pairs) -> tuple[jax.Array, jax.Array]:
-        scale = jax.jit(jax.vmap(self.frame.scale_context))
-        actions = (jnp.asarray(pairs.actions) - self.frame.middle) / self.frame.half
-        return actions, scale(jnp.asarray(pairs.contexts))
+    def _scaled(self, data: Trajectories) -> tuple[jax.Array, jax.Array | None]:
+        """Actions and states of all steps in the model's units."""
+        frame = self.frame
+        actions = (jnp.asarray(data.actions) - frame.middle) / frame.half
+        if not self.conditioning.state:
+            return actions, None
+        seen = jnp.asarray(states(data))
+        return actions, (seen - frame.state_mean) / frame.state_deviation
 
-    def _noisy(self, key, actions, contexts) -> tuple[jax.Array, jax.Array]:
-        """Actions with the noise that turns point masses into densities."""
+    def _pairs(self, key, rows, data) -> tuple[jax.Array, jax.Array]:
+        """Actions, with the noise that makes point masses densities, and contexts.
+
+        Contexts are put together when they are needed: all of them at once would be
+        `past_actions` times the data.
+        """
+        actions = data[0][rows]
         noise = jax.random.uniform(key, actions.shape, minval=-1.0)
         edge = self.entry.edge
-        return jnp.clip(actions + self.jitter * noise, -edge, edge), contexts
+        actions = jnp.clip(actions + self.jitter * noise, -edge, edge)
+        return actions, self.conditioning.gather(rows, *data)
 
     def _optimiser(self) -> optax.GradientTransformation:
         fitting = self.fitting
@@ -211,12 +225,14 @@ class Fitter:
 
     def _partition(self, model: Any) -> tuple[Any, Any]:
         """What the optimiser moves, and the rest."""
-        frozen = {id(getattr(model, name)) for name in self.entry.frozen}
-        return eqx.partition(
-            model, lambda leaf: eqx.is_array(leaf) and id(leaf) not in frozen
-        )
+        learned = jax.tree.map(eqx.is_array, model)
+        for name in self.entry.frozen:
+            learned = eqx.tree_at(
+                lambda tree, n=name: getattr(tree, n), learned, replace=False
+            )
+        return eqx.partition(model, learned)
 
-    def _block(self, model, optimiser, train, rows, key):
+    def _block(self, model, optimiser, data, rows, key):
         """Some gradient steps in one scan."""
         learned, rest = self._partition(model)
 
@@ -227,8 +243,7 @@ class Fitter:
             learned, optimiser = carry
             rows, key = inputs
             noise_key, loss_key = jax.random.split(key)
-            actions, contexts = train[0][rows], train[1][rows]
-            actions, contexts = self._noisy(noise_key, actions, contexts)
+            actions, contexts = self._pairs(noise_key, rows, data)
             value, gradient = jax.value_and_grad(loss)(
                 learned, loss_key, actions, contexts
             )
@@ -245,17 +260,15 @@ class Fitter:
         began = time.perf_counter()
         epoch, batch = int(state.epoch), self.fitting.batch
         rng = np.random.default_rng([self.seed, 100, epoch])
-        needed, pairs = self.epoch_steps * batch, len(self.train[0])
+        needed, pairs = self.epoch_steps * batch, len(self.train)
         passes = [rng.permutation(pairs) for _ in range(-(-needed // pairs))]
-        order = np.concatenate(passes)[:needed]
+        order = self.train[np.concatenate(passes)[:needed]]
         blocks = np.array_split(order.reshape(-1, batch), self.blocks)
         keys = jax.random.split(jax.random.fold_in(self.epochs_key, epoch), self.blocks)
         model, optimiser = jax.tree.map(jnp.array, (state.model, state.optimiser))
         losses = []
         for rows, key in zip(blocks, keys, strict=True):
-            model, optimiser, values = self._run(
-                model, optimiser, self.train, rows, key
-            )
+            model, optimiser, values = self._run(model, optimiser, self.data, rows, key)
             losses.append(np.asarray(values, np.float64))
             progress()
         loss = float(np.concatenate(losses).mean())
@@ -318,6 +331,7 @@ def fit(
     model: str = "realnvp",
     preset: str = "default",
     seed: int = 0,
+    progress: Callable[[dict[str, int | float]], None] = lambda row: None,
     **changes: Any,
 ) -> Prior:
     """Learn a prior from trajectories.
@@ -329,6 +343,8 @@ def fit(
         model: a name from `MODELS`.
         preset: `default`, or `paper` for its protocol to the letter.
         seed: decides everything.
+        progress: called with each epoch's row (`epoch`, `loss`, `held_out`, ...); try
+            `progress=print`.
         **changes: fields of `Fitting` to change.
     """
     if preset not in PRESETS:
@@ -341,6 +357,7 @@ def fit(
         seed=seed,
     )
     carried = fitter.begin()
-    for _, latest in fitter.epochs(carried):
+    for row, latest in fitter.epochs(carried):
         carried = latest
+        progress(row)
     return fitter.prior(carried)

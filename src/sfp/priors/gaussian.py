@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.nets.mlp import MLP
+from sfp.priors.normal import log_normal
 
 EDGE = 1e-3
 """Data is clipped to 1 - EDGE before the fit: atanh is infinite at a bound."""
@@ -51,8 +52,7 @@ class Gaussian(eqx.Module):
         inside = jnp.abs(action) < 1
         action = jnp.where(inside, action, 0.0)
         mean, log_deviation = self.moments(context)
-        z = (jnp.arctanh(action) - mean) * jnp.exp(-log_deviation)
-        normal = -0.5 * (z * z + jnp.log(2 * jnp.pi)) - log_deviation
+        normal = log_normal(jnp.arctanh(action), mean, log_deviation)
         density = normal - jnp.log1p(-action * action)
         return jnp.where(inside, density, -jnp.inf).sum()
 

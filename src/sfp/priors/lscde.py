@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.errors import SfpError
+from sfp.priors.normal import log_normal
 
 WIDTHS = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8)
 """Of the kernels, in multiples of the median distance between samples."""
@@ -52,8 +53,7 @@ class LSCDE(eqx.Module):
     ) -> Float[Array, ""]:
         """Log density of the mixture."""
         logits = jax.nn.log_softmax(self._logits(context))
-        z = (action - self.action_centres) / self.width
-        normal = -0.5 * (z * z + jnp.log(2 * jnp.pi)) - jnp.log(self.width)
+        normal = log_normal(action, self.action_centres, jnp.log(self.width))
         return jax.nn.logsumexp(logits + normal.sum(axis=1))
 
     def _logits(self, context):

@@ -9,7 +9,7 @@ import numpy as np
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError
 from sfp.priors.base import Frame
-from sfp.priors.conditioning import Conditioning, Pairs, states
+from sfp.priors.conditioning import Conditioning, states
 
 HELD_OUT = 0.1
 SEEDS = 4096
@@ -21,19 +21,13 @@ def check_seed(seed: int) -> None:
         raise SfpError(f"expected a seed from 0 to {2**32 - 1}, received {seed}.")
 
 
-def split(pairs: Pairs, seed: int) -> tuple[Pairs, Pairs]:
-    """Whole trajectories into 90 % to learn from and 10 % held out."""
-    usable = np.unique(pairs.episodes)
-    order = np.random.default_rng([seed, 7]).permutation(usable)
-    held = np.isin(pairs.episodes, order[: max(1, round(HELD_OUT * len(order)))])
-    if held.all():  # a single episode: every tenth of its pairs instead
+def split(episodes: np.ndarray, seed: int) -> np.ndarray:
+    """Which are held out, given everyone's episode: 10 % of them, as wholes."""
+    order = np.random.default_rng([seed, 7]).permutation(np.unique(episodes))
+    held = np.isin(episodes, order[: max(1, round(HELD_OUT * len(order)))])
+    if held.all():  # a single episode: every tenth of its steps instead
         held = np.arange(len(held)) % round(1 / HELD_OUT) == 0
-    parts = (
-        Pairs(pairs.contexts[mask], pairs.actions[mask], pairs.episodes[mask])
-        for mask in (~held, held)
-    )
-    train, held_out = parts
-    return train, held_out
+    return held
 
 
 def make_frame(data: Trajectories, conditioning: Conditioning) -> Frame:
@@ -83,15 +77,13 @@ def make_jitter(data: Trajectories) -> np.ndarray:
 
 
 def draw_seeds(
-    pairs: Pairs, conditioning: Conditioning, dims: int, seed: int
+    data: Trajectories, rows: np.ndarray, past_actions: int, seed: int
 ) -> jax.Array:
-    """Runs of past actions from the data, to begin an episode with."""
-    k = conditioning.past_actions
-    rows = np.random.default_rng([seed, 11]).integers(len(pairs.actions), size=SEEDS)
-    return jnp.asarray(pairs.contexts[rows, : k * dims].reshape(SEEDS, k, dims))
+    """Runs of past actions in front of some rows, to begin an episode with."""
+    picked = rows[np.random.default_rng([seed, 11]).integers(len(rows), size=SEEDS)]
+    return jnp.asarray(data.actions[picked[:, None] + np.arange(-past_actions, 0)])
 
 
-def shuffled(pairs: Pairs, seed: int, count: int | None = None) -> Pairs:
-    """All or `count` of the pairs in random order: the first of them stand for all."""
-    order = np.random.default_rng([seed, 13]).permutation(len(pairs.actions))[:count]
-    return Pairs(pairs.contexts[order], pairs.actions[order], pairs.episodes[order])
+def shuffled(rows: np.ndarray, seed: int, count: int | None = None) -> np.ndarray:
+    """All or `count` of the rows in random order: the first of them stand for all."""
+    return rows[np.random.default_rng([seed, 13]).permutation(len(rows))[:count]]

@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sfp.nets.mlp import MLP, relu_features
+from sfp.nets.mlp import MLP
+from sfp.priors.normal import log_normal
 
 LOG_SCALE = 3.0
 """Log-scales are bounded by this: unbounded ones overflow away from the data."""
@@ -60,17 +61,27 @@ class Coupling(eqx.Module):
         self, action: Float[Array, " dims"], features: Float[Array, " width"]
     ) -> tuple[Float[Array, " dims"], Float[Array, ""]]:
         """Towards the noise, with log |det| of the map."""
-        kept, moved = self._split(action)
-        log_scale, shift = self._terms(kept, features)
-        return self._join(kept, (moved - shift) * jnp.exp(-log_scale)), -log_scale.sum()
+        return self._forward(self.net, action, features)
+
+    def forward_columns(
+        self, actions: Float[Array, "dims batch"], features: Float[Array, "width batch"]
+    ) -> tuple[Float[Array, "dims batch"], Float[Array, " batch"]]:
+        """The same for a batch with one action per column."""
+        return self._forward(self.net.columns, actions, features)
 
     def inverse(
         self, noise: Float[Array, " dims"], features: Float[Array, " width"]
     ) -> Float[Array, " dims"]:
         """Towards the action."""
         kept, moved = self._split(noise)
-        log_scale, shift = self._terms(kept, features)
+        log_scale, shift = self._terms(self.net, kept, features)
         return self._join(kept, moved * jnp.exp(log_scale) + shift)
+
+    def _forward(self, net, action, features):
+        kept, moved = self._split(action)
+        log_scale, shift = self._terms(net, kept, features)
+        moved = (moved - shift) * jnp.exp(-log_scale)
+        return self._join(kept, moved), -log_scale.sum(axis=0)
 
     def _split(self, x):
         x = x[::-1] if self.flip else x
@@ -80,8 +91,8 @@ class Coupling(eqx.Module):
         x = jnp.concatenate([kept, moved])
         return x[::-1] if self.flip else x
 
-    def _terms(self, kept, features):
-        out = self.net(jnp.concatenate([kept, features]))
+    def _terms(self, net, kept, features):
+        out = net(jnp.concatenate([kept, features]))
         log_scale, shift = jnp.split(out, 2)
         return LOG_SCALE * jnp.tanh(log_scale / LOG_SCALE), shift
 
@@ -156,7 +167,7 @@ class RealNVP(eqx.Module):
     ) -> Float[Array, ""]:
         """Log N(z; 0, I) + log |det dz/da|."""
         z, log_det = self.forward(action, context)
-        return _log_normal(z) + log_det
+        return log_normal(z).sum(axis=0) + log_det
 
     def sample(
         self, key: PRNGKeyArray, context: Float[Array, " context"]
@@ -198,8 +209,8 @@ class RealNVP(eqx.Module):
         contexts: Float[Array, "batch context"],
     ) -> Float[Array, ""]:
         """Negative log-likelihood of a batch, normalised by its own statistics."""
-        z, log_det, _ = self._batch(actions, contexts)
-        return -(jax.vmap(_log_normal)(z) + log_det).mean()
+        z, log_det, _ = self._batch(actions.T, contexts.T)
+        return -(log_normal(z).sum(axis=0) + log_det).mean()
 
     def settle(
         self,
@@ -209,28 +220,28 @@ class RealNVP(eqx.Module):
         """The same flow with the statistics of these samples."""
         if not self.norms:
             return self
-        _, _, statistics = self._batch(actions, contexts)
+        _, _, statistics = self._batch(actions.T, contexts.T)
         means, variances = (jnp.stack(s) for s in zip(*statistics, strict=True))
         where = lambda flow: (flow.means, flow.variances)  # noqa: E731
         return eqx.tree_at(where, self, (means, variances))
 
     def _features(self, context):
-        made = [relu_features(encoder, context) for encoder in self.encoders]
+        made = [jax.nn.relu(encoder(context)) for encoder in self.encoders]
         return made if len(made) > 1 else made * len(self.couplings)
 
     def _batch(self, actions, contexts):
-        """Forward for a batch at once; also returns the statistics met on the way."""
-        x, total, statistics = actions, jnp.zeros(len(actions)), []
-        features = jax.vmap(self._features)(contexts)
+        """Forward for a batch in columns; also returns the statistics on the way."""
+        x, total, statistics = actions, jnp.zeros(actions.shape[1]), []
+        features = [jax.nn.relu(e.columns(contexts)) for e in self.encoders]
+        if len(features) == 1:
+            features *= len(self.couplings)
         for i, coupling in enumerate(self.couplings):
-            x, log_det = jax.vmap(coupling.forward)(x, features[i])
+            x, log_det = coupling.forward_columns(x, features[i])
             total += log_det
             if self.norms:
-                statistics.append((x.mean(axis=0), x.var(axis=0)))
-                x, log_det = self.norms[i].forward(x, *statistics[-1])
+                statistics.append((x.mean(axis=1), x.var(axis=1)))
+                x, log_det = jax.vmap(
+                    self.norms[i].forward, (1, None, None), (1, None)
+                )(x, *statistics[-1])
                 total += log_det
         return x, total, statistics
-
-
-def _log_normal(z: Float[Array, " dims"]) -> Float[Array, ""]:
-    return -0.5 * (z * z + jnp.log(2 * jnp.pi)).sum()

@@ -80,15 +80,18 @@ def fit_to(
             done += 1
             progress(done, rows[-1] if rows else None)
 
+        # Written anew from the rows: an interruption leaves none out and none twice.
+        shutil.rmtree(work / "events", ignore_errors=True)
         with EventFile(work / "events") as events:
+            for row in rows:
+                _log(events, row)
             for row, latest in fitter.epochs(state, tick):
                 state = latest
                 rows.append(row)
                 _write_rows(work, rows)
                 with atomic_file(work / "state.safetensors") as draft:
                     save_tree(draft, state)
-                scalars = {f"fit/{k}": v for k, v in row.items() if k not in COUNTS}
-                events.scalars(int(row["steps"]), scalars)
+                _log(events, row)
         prior = fitter.prior(state)
         card = make_card(prior, data, fitter, state, request)
 
@@ -175,11 +178,15 @@ def _resume(
             rows = _read_rows(work)[: int(state.epoch)]
             if len(rows) == int(state.epoch):
                 return state, rows
-    shutil.rmtree(work / "events", ignore_errors=True)
     checkpoint.unlink(missing_ok=True)
     with atomic_file(saved) as draft:
         draft.write_text(json.dumps(request, indent=2))
     return begin, []
+
+
+def _log(events: EventFile, row: Row) -> None:
+    scalars = {f"fit/{k}": v for k, v in row.items() if k not in COUNTS}
+    events.scalars(int(row["steps"]), scalars)
 
 
 def _write_rows(work: Path, rows: list[Row]) -> None:

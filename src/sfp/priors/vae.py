@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.nets.mlp import MLP
+from sfp.priors.normal import log_normal
 
 LOG_DEVIATION = (-5.0, 1.0)
 """Bounds of the log standard deviations."""
@@ -61,7 +62,7 @@ class VAE(eqx.Module):
         """Log 1/K Σ_k N(a; decoder(z_k, context)) over the fixed latents."""
 
         def given(z):
-            return _log_normal(action, *self._decode(z, context))
+            return log_normal(action, *self._decode(z, context)).sum()
 
         return jax.nn.logsumexp(jax.vmap(given)(self.latents)) - jnp.log(
             len(self.latents)
@@ -89,7 +90,7 @@ class VAE(eqx.Module):
         z = mean + jnp.exp(log_deviation) * jax.random.normal(key, mean.shape)
         variance = jnp.exp(2 * log_deviation)
         kl = 0.5 * (variance + mean * mean - 1.0 - 2 * log_deviation).sum()
-        return _log_normal(action, *self._decode(z, context)) - kl
+        return log_normal(action, *self._decode(z, context)).sum() - kl
 
     def _decode(self, z, context):
         mean, raw = jnp.split(self.decoder(jnp.concatenate([z, context])), 2)
@@ -99,8 +100,3 @@ class VAE(eqx.Module):
 def _bounded(raw):
     low, high = LOG_DEVIATION
     return low + (high - low) * jax.nn.sigmoid(raw)
-
-
-def _log_normal(x, mean, log_deviation):
-    z = (x - mean) * jnp.exp(-log_deviation)
-    return (-0.5 * (z * z + jnp.log(2 * jnp.pi)) - log_deviation).sum()

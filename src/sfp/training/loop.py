@@ -58,7 +58,6 @@ def train(
         rollout.exact = world.check_seed()
     log.open(rollout.step)
     learn, clock = compile_updates(agent), Clock(rollout.step, log.seconds)
-    mean = jax.jit(agent.mean)
 
     def save() -> None:
         _check_state(state, rollout.step, checkpoints)
@@ -88,12 +87,9 @@ def train(
             log.write("train", step, rollout.summary())
             log.write("timing", step, clock.read(step))
         if _passed(step, schedule.eval_every, schedule.iteration):
-            actor = agent.actor(state)
-            row, _ = evaluate(
-                test_world,
-                lambda obs, actor=actor: np.asarray(mean(actor, obs)),
-                schedule.eval_episodes,
-            )
+            actor = jax.tree.map(np.asarray, agent.actor(state))
+            mean = partial(agent.mean, actor)
+            row, _ = evaluate(test_world, mean, schedule.eval_episodes)
             log.write("eval", step, row)
         progress(step)
         if done():

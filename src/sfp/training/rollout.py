@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
@@ -37,7 +36,7 @@ class Rollout:
         agent: who acts.
         replay: gets every moment.
         seed: of the run.
-        key: for everything that the agent draws.
+        key: for the proposals that the replay keeps.
         warmup: steps of initial exploration.
     """
 
@@ -52,19 +51,10 @@ class Rollout:
         warmup: int,
     ):
         self.world, self.replay, self.seed, self.warmup = world, replay, seed, warmup
-        act_key, begin_key = jax.random.split(key)
-
-        def act(phase):
-            def step(actor, memory, obs, step):
-                key = jax.random.fold_in(act_key, step)
-                return agent.act(actor, memory, obs, key=key, phase=phase)
-
-            return jax.jit(step)
-
-        self._act = {"warmup": act("warmup"), "train": act("train")}
-        self._begin = jax.jit(lambda e: agent.begin(jax.random.fold_in(begin_key, e)))
+        self.agent, self._key = agent, key
+        self._propose = jax.jit(agent.propose)
         self.step = self.episode = 0
-        self.memory: Memory = self._begin(np.uint32(0))
+        self.memory: Memory = agent.begin(np.random.default_rng(0))
         self.actions: list[np.ndarray] = []
         self.pending: dict[str, list[float]] = {}
         self.total, self.success = 0.0, None
@@ -73,30 +63,33 @@ class Rollout:
 
     def explore(self, actor: Any, count: int) -> None:
         """Some steps of Algorithm 1, lines 4 to 11."""
+        rng = np.random.default_rng([self.seed, 3, self.step])
+        actor, first = jax.tree.map(np.asarray, actor), self.replay.count
         if self._sight is None:
-            self._new_episode()
+            self._new_episode(rng)
         for _ in range(count):
             assert self._sight is not None
             phase = "warmup" if self.step < self.warmup else "train"
-            decision, self.memory = self._act[phase](
-                actor, self.memory, self._sight.state, np.uint32(self.step)
+            decision, self.memory = self.agent.act(
+                actor, self.memory, self._sight.state, rng=rng, phase=phase
             )
-            action = np.asarray(decision.action)
-            outcome = self.world.step(action)
+            outcome = self.world.step(decision.action)
             self.step += 1
-            self.actions.append(action)
+            self.actions.append(decision.action)
             self._sight = outcome.sight
             self.replay.add(
-                np.asarray(decision.learned),
+                decision.learned,
                 outcome.reward,
                 self._moment(),
                 terminated=outcome.terminated,
             )
             for name, value in decision.info.items():
-                self.note(name, float(value))
+                self.note(name, value)
             self._account(outcome)
             if outcome.terminated or outcome.truncated:
-                self._end_episode()
+                self._end_episode(rng)
+        if self.agent.bank:
+            self._fill_bank(first, count + 2)
 
     def note(self, name: str, value: float) -> None:
         """Keep a number for the next row of the log."""
@@ -125,7 +118,7 @@ class Rollout:
         self.step, self.episode = saved["step"], saved["episode"]
         self.total, self.success = saved["total"], saved["success"]
         self.pending = {k: list(v) for k, v in saved["pending"].items()}
-        self.memory = jax.tree.map(jnp.asarray, memory)
+        self.memory = memory
         self.actions, self.exact = list(np.asarray(actions)), saved["exact"]
         self._sight = self._replayed()
         if self._sight is not None:
@@ -136,8 +129,7 @@ class Rollout:
             stacklevel=2,
         )
         self.exact = False
-        self.episode += 1
-        self._new_episode()
+        self.episode += 1  # `explore` begins it
 
     def saved(self) -> dict[str, Any]:
         """What `restore` needs besides memory and actions."""
@@ -168,19 +160,31 @@ class Rollout:
         )
         return sight if same else None
 
-    def _new_episode(self) -> None:
+    def _fill_bank(self, first: int, size: int) -> None:
+        """Let the prior propose for the new moments, `size` at a time: one program."""
+        first = max(first, self.replay.count - self.replay.capacity)
+        histories = self.replay.histories(first)
+        key, proposals = jax.random.fold_in(self._key, self.step), []
+        for start in range(0, len(histories), size):
+            part = histories[start : start + size]
+            padded = np.pad(part, ((0, size - len(part)), (0, 0)))
+            drawn = self._propose(jax.random.fold_in(key, start), padded)
+            proposals.append(np.asarray(drawn)[: len(part)])
+        self.replay.fill(first, np.concatenate(proposals))
+
+    def _new_episode(self, rng: np.random.Generator) -> None:
         self._sight = self.world.reset(episode_seed(self.seed, self.episode))
-        self.memory = self._begin(np.uint32(self.episode))
+        self.memory = self.agent.begin(rng)
         self.actions, self.total, self.success = [], 0.0, None
         self.replay.begin(self._moment())
 
-    def _end_episode(self) -> None:
+    def _end_episode(self, rng: np.random.Generator) -> None:
         self.note("charts/episodic_return", self.total)
         self.note("charts/episodic_length", float(len(self.actions)))
         if self.success is not None:
             self.note("charts/success_rate", float(self.success))
         self.episode += 1
-        self._new_episode()
+        self._new_episode(rng)
 
     def _account(self, outcome: Outcome) -> None:
         self.total += outcome.reward
@@ -189,7 +193,5 @@ class Rollout:
 
     def _moment(self) -> Moment:
         assert self._sight is not None
-        history = np.asarray(self.memory.history).ravel()
-        bank = np.asarray(self.memory.bank)
-        sight = self._sight
-        return Moment(sight.obs, sight.achieved, sight.goal, history, bank)
+        sight, history = self._sight, self.memory.history.ravel()
+        return Moment(sight.obs, sight.achieved, sight.goal, history)

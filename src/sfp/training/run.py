@@ -194,13 +194,13 @@ def _run(
 
 def make_replay(schedule: Schedule, agent: Agent, world: World) -> EpisodeReplay:
     """The replay that an agent needs in a world."""
-    memory = jax.eval_shape(agent.begin, jax.random.key(0))
+    memory = agent.begin(np.random.default_rng(0))
     sizes = Sizes(
         obs=world.obs_size,
         action=world.action_size,
         goal=world.goal_size,
-        history=int(np.prod(memory.history.shape)),
-        bank=memory.bank.shape[0],
+        history=memory.history.size,
+        bank=agent.bank,
     )
     return EpisodeReplay(
         schedule.capacity,

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sfp.agents.acting import mean_action
 from sfp.arrays import load_tree, save_tree
 from sfp.errors import SfpError
 from sfp.files import atomic_folder, verify_checksums
@@ -81,7 +82,7 @@ class Trained:
     evaluations: list[Row] = field(default_factory=list)
 
     def __post_init__(self):
-        self._act = jax.jit(lambda policy, state: policy.mean(state))
+        self._weights = jax.tree.map(np.asarray, self.policy)
         self._mean = jax.jit(lambda policy, states: jax.vmap(policy.mean)(states))
         self._draw = jax.jit(
             lambda policy, keys, states: jax.vmap(policy.sample)(keys, states)[0]
@@ -111,7 +112,7 @@ class Trained:
 
     def act(self, state: np.ndarray) -> np.ndarray:
         """The mean action in [-1, 1], for a state with its goal."""
-        return np.asarray(self._act(self.policy, state))
+        return mean_action(self._weights, state)
 
     def check(self, world: World) -> None:
         """Refuse a world with other observations or actions."""

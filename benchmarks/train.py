@@ -1,0 +1,206 @@
+"""Environment steps per second of whole training runs, with one update per step.
+
+    python benchmarks/train.py      (needs the extra: pip install -e '.[bench]')
+
+One process, one core, `corridor`: our SAC (n-step 10, hindsight 4) and SFP against
+Stable-Baselines3's and SBX's SAC (1-step, no hindsight) with the same networks
+(2 x 256), batch (100) and rhythm (50 steps, then 50 updates). Required: our SAC at
+least 2.5x Stable-Baselines3 and as fast as SBX; our SFP at least 0.65x our SAC; updates
+at 70 % of the core's fp32 matrix peak by counted FLOPs; acting at most 5 % and sampling
+the replay at most 10 % of a step.
+"""
+
+import os
+
+os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # before JAX counts cores
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
+
+import itertools
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+
+import gymnasium as gym
+import jax
+import numpy as np
+import sbx
+import stable_baselines3 as sb3
+import torch
+from peak import peak
+
+import sfp
+from sfp.agents.sac import SAC
+from sfp.agents.sfp import SFP, unit_prior
+from sfp.compute import keep_compiled
+from sfp.config import Schedule
+from sfp.training.loop import compile_updates
+from sfp.training.rollout import Rollout
+from sfp.training.run import make_replay
+from sfp.training.world import World
+
+TASK, WARM, STEPS, ROUNDS = "sfp/Corridor-v0", 2000, 1500, 4
+BATCH, WIDTH, ITERATION = 100, 256, 50
+SCHEDULE = Schedule(hindsight=4.0, warmup=1000)
+
+
+class Ours:
+    """The library's own loop, part by part."""
+
+    def __init__(self, name, agent, hindsight):
+        self.name, self.agent, self.spent = name, agent, Counter()
+        self.world = World(gym.make(TASK))
+        schedule = replace(SCHEDULE, hindsight=hindsight)
+        self.replay = make_replay(schedule, agent, self.world)
+        self.state = jax.jit(agent.init)(jax.random.key(0))
+        self.rollout = Rollout(
+            self.world,
+            agent,
+            self.replay,
+            seed=0,
+            key=jax.random.key(1),
+            warmup=schedule.warmup,
+        )
+        self.learn = compile_updates(agent)
+        self._time(self.world, "step", "environment")
+        self._time(self.world, "reset", "environment")
+        object.__setattr__(agent, "act", self._timed(agent.act, "act"))
+        self._time(self.rollout, "_fill_bank", "act")
+        self.replay.sample = self._timed(self.replay.sample, "replay")
+        self.learn = self._timed(self.learn, "update")
+        self.run(WARM)
+
+    def run(self, steps):
+        self.spent.clear()
+        began = time.perf_counter()
+        for _ in range(steps // ITERATION):
+            self.rollout.explore(self.agent.actor(self.state), ITERATION)
+            rng = np.random.default_rng([0, self.rollout.step])
+            batches = self.replay.sample(rng, (ITERATION, BATCH))
+            key = jax.random.key(self.rollout.step)
+            self.state, metrics = self.learn(self.state, batches, key)
+            for name, value in metrics.items():
+                self.rollout.note(name, float(value))
+            self.rollout.pending.clear()
+        self.spent["all"] = time.perf_counter() - began
+        return steps / self.spent["all"]
+
+    def _time(self, owner, name, part):
+        setattr(owner, name, self._timed(getattr(owner, name), part))
+
+    def _timed(self, function, part):
+        def call(*args, **kwargs):
+            began = time.perf_counter()
+            result = function(*args, **kwargs)
+            if part == "update":
+                jax.block_until_ready(result)
+            self.spent[part] += time.perf_counter() - began
+            return result
+
+        return call
+
+
+class Theirs:
+    """Stable-Baselines3 or SBX with the same sizes and rhythm."""
+
+    def __init__(self, library, name):
+        self.name = name
+        env = gym.make(TASK)
+        env = gym.wrappers.FilterObservation(env, ["observation", "desired_goal"])
+        self.model = library.SAC(
+            "MlpPolicy",
+            gym.wrappers.FlattenObservation(env),
+            learning_rate=1e-3,
+            batch_size=BATCH,
+            buffer_size=500_000,
+            learning_starts=1000,
+            train_freq=ITERATION,
+            gradient_steps=ITERATION,
+            ent_coef=0.02,
+            policy_kwargs={"net_arch": [WIDTH, WIDTH]},
+            device="cpu",
+            seed=0,
+        )
+        self.run(WARM)
+
+    def run(self, steps):
+        began = time.perf_counter()
+        self.model.learn(steps, reset_num_timesteps=False)
+        return steps / (time.perf_counter() - began)
+
+
+def flops_per_update(agent):
+    """Multiplications and additions of all matrix products of one update."""
+
+    def net(*sizes):
+        forward = sum(2 * a * b for a, b in itertools.pairwise(sizes))
+        return forward, forward - 2 * sizes[0] * sizes[1]  # back to the hidden layers
+
+    obs, dims = agent.obs_size, agent.action_size
+    policy, policy_back = net(obs, WIDTH, WIDTH, 2 * dims)
+    critic, critic_back = net(obs + dims, WIDTH, WIDTH, 1)
+    target = policy + 2 * critic
+    critics = 2 * (2 * critic + critic_back)
+    policies = 2 * policy + policy_back + 2 * (2 * critic)
+    total = target + critics + policies
+    if isinstance(agent, SFP):
+        mixing, mixing_back = net(obs, 128, 128, 1)
+        total += 2 * critic + 2 * mixing + 2 * mixing + mixing_back
+    return BATCH * total
+
+
+def main():
+    keep_compiled()
+    torch.set_num_threads(1)
+    top = peak()
+    world = World(gym.make(TASK))
+    sizes = world.obs_size + world.goal_size, world.action_size
+    prior = unit_prior(sfp.load_prior("room"))
+    ours = Ours("sfp SAC", SAC(*sizes, alpha=0.02), 4.0)
+    mixed = Ours("sfp SFP", SFP(*sizes, prior), 0.0)
+    peers = [Theirs(sb3, "Stable-Baselines3 SAC"), Theirs(sbx, "SBX SAC")]
+    speeds, shares, updates = Counter(), {}, {}
+    for _ in range(ROUNDS):  # in turns, so that all meet the same weather
+        for one in (ours, mixed, *peers):
+            speed = one.run(STEPS)
+            if speed > speeds[one.name]:
+                speeds[one.name] = speed
+                if isinstance(one, Ours):
+                    shares[one.name] = {
+                        part: spent / one.spent["all"]
+                        for part, spent in one.spent.items()
+                    }
+                    updates[one.name] = STEPS / one.spent["update"]
+    top = max(top, peak())
+    for name, speed in speeds.items():
+        print(f"{name:24} {speed:7.1f} steps/s")
+    for one in (ours, mixed):
+        part = shares[one.name]
+        other = 1 - sum(part[p] for p in ("environment", "act", "replay", "update"))
+        reached = updates[one.name] * flops_per_update(one.agent) / top
+        print(
+            f"{one.name}: environment {part['environment']:.1%}, "
+            f"act {part['act']:.1%}, replay {part['replay']:.1%}, "
+            f"update {part['update']:.1%}, other {other:.1%}; "
+            f"{updates[one.name]:.0f} updates/s, {reached:.0%} of the peak"
+        )
+    sac = speeds[ours.name]
+    bars = {
+        "SAC / Stable-Baselines3": (sac / speeds[peers[0].name], 2.5),
+        "SAC / SBX": (sac / speeds[peers[1].name], 1.0),
+        "SFP / SAC": (speeds[mixed.name] / sac, 0.65),
+        "share of the peak, SAC": (
+            updates[ours.name] * flops_per_update(ours.agent) / top,
+            0.7,
+        ),
+        "5 % / acting share, SFP": (0.05 / shares[mixed.name]["act"], 1.0),
+        "10 % / replay share, SAC": (0.10 / shares[ours.name]["replay"], 1.0),
+    }
+    for name, (value, bar) in bars.items():
+        print(f"{name:26} {value:6.2f}  (at least {bar})")
+    print(f"peak {top / 1e9:.1f} GFLOP/s")
+    sys.exit(any(value < bar for value, bar in bars.values()))
+
+
+if __name__ == "__main__":
+    main()
