@@ -35,6 +35,7 @@ KINDS = {
     "sac with terminations": lambda: dict(env="probe/Drift-v0", method="sac"),
     "sac with hindsight": lambda: dict(env="probe/Reach-v0", method="sac"),
 }
+SETTINGS = SMALL | {"steps": 250}
 ALL_WRITES = "sac with terminations"
 """The kind that is hit at all its writes; they are the same for the others."""
 
@@ -44,7 +45,7 @@ def train(kind, out, faults=None, **kwargs):
     keep_compiled(Path(tempfile.gettempdir()) / "sfp-soak-xla")
     resume = (out / "config.json").exists()
     with faults() if faults else contextlib.nullcontext():
-        sfp.train(**KINDS[kind](), **SMALL, out=out, resume=resume, **kwargs)
+        sfp.train(**KINDS[kind](), **SETTINGS, out=out, resume=resume, **kwargs)
 
 
 def fork(job):

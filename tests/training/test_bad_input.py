@@ -41,6 +41,7 @@ def other_actions(env, space):
         ({"env": "Pendulm-v1"}, "Gymnasium cannot make 'Pendulm-v1'.*Pendulum"),
         ({"env": "probe/Nothing-v0"}, "Gymnasium cannot make 'probe/Nothing-v0'"),
         ({"env": "map.txt"}, "there is no map at map.txt"),
+        ({"env": "maps/mine-v0.txt"}, "there is no map at maps/mine-v0.txt"),
         ({"prior": "nowhere"}, "nowhere"),
         ({"preset": "papr"}, "unknown preset 'papr': did you mean paper"),
         ({"seed": -1}, "seed of at least 0, received -1"),
@@ -294,7 +295,7 @@ def test_settings_of_numpy_and_round_floats():
 
 def test_defaults_follow_the_suite_however_the_environment_is_named(tmp_path):
     """By name, by id, as an instance, and as a map of one's own."""
-    (tmp_path / "mine.txt").write_text("#####\n#S G#\n#####\n")
+    (tmp_path / "mine.txt").write_text("#####\n#S.G#\n#####\n")
     for env in ("maze", "sfp/Maze-v0", maze(), str(tmp_path / "mine.txt")):
         assert _suite(World(make_env(env))) == "point-maze"
     for env in ("probe/Drift-v0", Drift()):

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -206,35 +207,58 @@ def test_train_evaluate_and_the_numbers_agree(tmp_path, capfd):
 LIMITED = """
 import resource, sys
 sys.path.insert(0, sys.argv[1])
-import worlds
+import sfp.compute, worlds
 from sfp.cli import main
+sfp.compute.use_threads = lambda count: None  # as many as the test itself
 limit = int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 main(sys.argv[3:])
 """
 
 
+SAME = dict(method="sac", steps=100, warmup=1000, update_after=1000, capacity=500)
+SAME |= dict(eval_every=100, eval_episodes=2, width=8, checkpoint_every=50)
+"""`COMMAND` in Python."""
+
+
 def test_a_full_disk_is_one_line_and_the_run_goes_on_later(tmp_path):
-    """No file may grow beyond the limit: the second piece of the replay does."""
+    """The second checkpoint finds no room: the first stays, and the run goes on."""
     here, out = str(Path(__file__).parent), tmp_path / "run"
-    command = [sys.executable, "-c", LIMITED, here]
-    arguments = [*COMMAND, "--out", str(out)]
-    environment = os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"}
+
+    def stop(step):
+        if step == 50:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with pytest.raises(Interrupted):
+        sfp.train("probe/Drift-v0", **SAME, out=out, progress=stop)
+    before = content(out / "checkpoint")
     run = subprocess.run(
-        [*command, "6500", *arguments],
+        [
+            sys.executable,
+            "-c",
+            LIMITED,
+            here,
+            "6500",
+            *COMMAND,
+            "--resume",
+            "--out",
+            out,
+        ],
         capture_output=True,
         text=True,
-        env=environment,
+        env=os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"},
     )
     assert run.stdout == ""
-    assert run.stderr.startswith(f"sfp: cannot write {out}")
-    assert "File too large" in run.stderr
+    assert run.stderr.startswith(
+        f"sfp: cannot write {out}/checkpoint/step-000000100: File too large."
+    )
     assert run.stderr.count("\n") == 1
     assert run.returncode == 2
-    assert not [path for path in out.rglob("*") if "draft" in path.name]
-    assert not (out / "finished.json").exists()
-    main([*arguments, "--resume", "--json"])
-    main([*COMMAND, "--out", str(tmp_path / "whole"), "--json"])
+    after = content(out / "checkpoint")
+    assert {name: after[name] for name in before} == before
+    assert not [name for name in after if "draft" in name]
+    sfp.train("probe/Drift-v0", **SAME, out=out, resume=True)
+    sfp.train("probe/Drift-v0", **SAME, out=tmp_path / "whole")
     assert outcome(out) == outcome(tmp_path / "whole")
 
 
@@ -284,5 +308,5 @@ def test_a_forged_policy(tmp_path, finished):
         with pytest.raises(SfpError, match=match):
             sfp.Trained.load(tmp_path / "policy")
     weights.unlink()
-    with pytest.raises(SfpError, match="cannot read"):
+    with pytest.raises(SfpError, match="no trained policy in"):
         sfp.Trained.load(tmp_path / "policy")

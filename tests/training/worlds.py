@@ -40,7 +40,7 @@ class Drift(gym.Env):
         inner: see `seeded`.
     """
 
-    metadata = {"render_modes": ["rgb_array"]}  # noqa: RUF012
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
     action_space = spaces.Box(
         np.array([-1.0, 0.0], np.float32), np.array([2.0, 0.5], np.float32)
     )

@@ -138,7 +138,7 @@ class Trained:
         folder = Path(folder)
         if (folder / "policy" / CONFIG).is_file():
             folder = folder / "policy"
-        if not (folder / CONFIG).is_file() or (folder / "checkpoint").is_dir():
+        if not all((folder / name).is_file() for name in (CONFIG, WEIGHTS)):
             raise SfpError(
                 f"there is no trained policy in {folder}: expected a run that has "
                 "ended (--resume goes on with it), or what Trained.save wrote."

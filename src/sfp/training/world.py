@@ -56,7 +56,7 @@ def make_env(env: str | gym.Env, **kwargs: Any) -> gym.Env:
     try:
         task = get_task(env)
     except SfpError:
-        if "/" not in env and "-v" not in env:
+        if env.endswith(".txt") or ("/" not in env and "-v" not in env):
             raise
     else:
         return task.make(**kwargs)
