@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,45 +20,57 @@ from sfp.training.evaluate import evaluate_policy, solved_at
 from sfp.training.log import Row, read_table
 from sfp.training.trained import Trained
 
+SHOWN = {
+    "eval/mean_reward": "test return",
+    "eval/success_rate": "test success",
+    "mixing/mean": "λ over visited states",
+}
+"""The panels of a task."""
+
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What a run folder tells of itself."""
+    """What a run folder tells of itself.
+
+    Attributes:
+        folder: where it lies.
+        task: its task.
+        method: its method.
+        seed: its seed.
+        settings: everything else in its configuration, flat.
+        train: the rows of `train.csv`.
+        eval: the rows of `eval.csv`.
+        variant: the settings in which it differs from its kin, as text.
+    """
 
     folder: Path
     task: str
     method: str
     seed: int
+    settings: dict[str, Any]
     train: list[Row]
     eval: list[Row]
+    variant: str = ""
 
     @property
     def label(self) -> str:
-        """For legends."""
-        return f"{self.method} on {self.task}, seed {self.seed}"
+        """For legends: the method and its variant."""
+        return f"{self.method} {self.variant}".strip()
 
 
-def read_run(folder: Path) -> RunRecord:
-    """Read a run folder, finished or not."""
-    try:
-        config = json.loads((folder / "config.json").read_text())
-        task, method, seed = config["task"], config["method"], config["seed"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise SfpError(
-            f"{folder} is no run: expected what `sfp train` wrote."
-        ) from None
-    tables = read_table(folder, "train"), read_table(folder, "eval")
-    return RunRecord(folder, task, method, seed, *tables)
+def read_runs(folders: Sequence[Path]) -> list[RunRecord]:
+    """Read run folders, finished or not, and tell variants of a method apart."""
+    runs = [_read_run(folder) for folder in dict.fromkeys(folders)]
+    return [replace(run, variant=_variant(run, runs)) for run in runs]
 
 
 def summarise(run: RunRecord) -> dict[str, str | int | float | None]:
     """One line: how far a run got."""
     last = run.eval[-1] if run.eval else {}
-    mixing = [row["mixing/mean"] for row in run.train if row["mixing/mean"] is not None]
+    _, mixing = _column(run.train, "mixing/mean")
     return {
-        "run": str(run.folder),
         "task": run.task,
-        "method": run.method,
+        "method": run.label,
         "seed": run.seed,
         "steps": int(run.train[-1]["step"] or 0) if run.train else 0,
         "solved_at": solved_at(run.eval),
@@ -67,44 +80,57 @@ def summarise(run: RunRecord) -> dict[str, str | int | float | None]:
     }
 
 
+def tidy(run: RunRecord) -> list[dict[str, Any]]:
+    """A run's evaluations with λ beside them, one row each."""
+    mixing = {row["step"]: row for row in run.train}
+    return [
+        {
+            "task": run.task,
+            "method": run.label,
+            "seed": run.seed,
+            "step": int(row["step"] or 0),
+            "return": row["eval/mean_reward"],
+            "success": row["eval/success_rate"],
+            **{
+                name.replace("/", "_"): mixing.get(row["step"], {}).get(name)
+                for name in ("mixing/mean", "mixing/p10", "mixing/p90")
+            },
+        }
+        for row in run.eval
+    ]
+
+
 def curves_figure(
-    runs: Sequence[RunRecord], paths: dict[Path, list[np.ndarray]]
+    runs: Sequence[RunRecord], walks: dict[Path, list[np.ndarray]]
 ) -> Figure:
-    """Return, success and λ over steps; and the walks of the trained policies.
+    """A row per task: return, success and λ over steps, and walks of trained policies.
+
+    Seeds are thin lines, their mean a thick one.
 
     Args:
         runs: of one task or several.
-        paths: positions of test episodes in a point-maze, by the run's folder.
+        walks: positions of test episodes in a point-maze, by the run's folder.
     """
-    columns = 3 + len(paths)
-    figure = Figure(figsize=(4.0 * columns, 3.4), layout="constrained")
-    axes = figure.subplots(1, columns)
-    for i, run in enumerate(runs):
-        style = {"color": COLOURS[i % len(COLOURS)], "ls": STYLES[i % len(STYLES)]}
-        style["label"] = run.label
-        _line(axes[0], run.eval, "eval/mean_reward", style)
-        _line(axes[1], run.eval, "eval/success_rate", style)
-        _line(axes[2], run.train, "mixing/mean", style)
-        low, high = (_column(run.train, f"mixing/p{p}") for p in (10, 90))
-        if len(low[0]):
-            axes[2].fill_between(*low, high[1], color=style["color"], alpha=0.2, lw=0)
-    axes[0].set(xlabel="environment steps", title="test return")
-    axes[1].set(xlabel="environment steps", title="test success", ylim=(-0.05, 1.05))
-    axes[2].set(
-        xlabel="environment steps",
-        title="λ over visited states (mean, 10-90 %)",
-        ylim=(-0.05, 1.05),
-    )
-    for axis in axes[:3]:
-        axis.grid(alpha=0.3)
-        if axis.has_data():
-            axis.legend(fontsize=8)
-    walked = [run for run in runs if run.folder in paths]
-    for axis, run in zip(axes[3:], walked, strict=True):
-        draw_maze(axis, get_layout(maze_layout(get_task(run.task))))
-        for walk in paths[run.folder]:
-            axis.plot(*walk.T, color=COLOURS[0], lw=0.9, alpha=0.7)
-        axis.set_title(f"{run.label}: test episodes", fontsize=10)
+    tasks = list(dict.fromkeys(run.task for run in runs))
+    labels = list(dict.fromkeys(run.label for run in runs))
+    walkers = {task: _walkers(runs, task, walks) for task in tasks}
+    columns = len(SHOWN) + max(len(found) for found in walkers.values())
+    size = 4.0 * columns, 3.2 * len(tasks)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(tasks), columns, squeeze=False)
+    for row, task in zip(axes, tasks, strict=True):
+        kin = [run for run in runs if run.task == task]
+        for axis, name in zip(row, SHOWN, strict=False):
+            _draw_panel(axis, kin, labels, name)
+            axis.set_title(f"{task}: {SHOWN[name]}", fontsize=10)
+        for axis in row[len(SHOWN) :]:
+            axis.set_axis_off()
+        for axis, run in zip(row[len(SHOWN) :], walkers[task], strict=False):
+            axis.set_axis_on()
+            draw_maze(axis, get_layout(maze_layout(get_task(task))))
+            for walk in walks[run.folder]:
+                axis.plot(*walk.T, color=COLOURS[0], lw=0.9, alpha=0.7)
+            axis.set_title(f"{run.label}: test episodes", fontsize=10)
     return figure
 
 
@@ -125,12 +151,78 @@ def is_maze(run: RunRecord) -> bool:
     return known and (run.folder / "policy").is_dir()
 
 
+def _read_run(folder: Path) -> RunRecord:
+    try:
+        config = json.loads((folder / "config.json").read_text())
+        task, method, seed = (config.pop(k) for k in ("task", "method", "seed"))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise SfpError(
+            f"{folder} is no run: expected what `sfp train` wrote."
+        ) from None
+    tables = read_table(folder, "train"), read_table(folder, "eval")
+    return RunRecord(folder, task, method, seed, _flat(config), *tables)
+
+
+def _flat(config: dict[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in config.items():
+        flat |= _flat(value) if isinstance(value, dict) else {name: value}
+    return flat
+
+
+def _variant(run: RunRecord, runs: Sequence[RunRecord]) -> str:
+    """The settings in which runs of its task and method differ, other than length."""
+    kin = [r for r in runs if (r.task, r.method) == (run.task, run.method)]
+    names = [
+        name
+        for name, value in run.settings.items()
+        if name not in ("steps", "until_solved", "threads")
+        and any(other.settings.get(name) != value for other in kin)
+    ]
+    return ", ".join(f"{name}={run.settings[name]}" for name in names)
+
+
+def _walkers(
+    runs: Sequence[RunRecord], task: str, walks: dict[Path, list[np.ndarray]]
+) -> list[RunRecord]:
+    """The first run of each label whose walks are known."""
+    found: dict[str, RunRecord] = {}
+    for run in runs:
+        if run.task == task and run.folder in walks:
+            found.setdefault(run.label, run)
+    return list(found.values())
+
+
+def _draw_panel(
+    axis: Axes, runs: Sequence[RunRecord], labels: Sequence[str], name: str
+) -> None:
+    for label in dict.fromkeys(run.label for run in runs):
+        i = labels.index(label)
+        colour, style = COLOURS[i % len(COLOURS)], STYLES[i % len(STYLES)]
+        lines = [
+            _column(run.train if name.startswith("mixing") else run.eval, name)
+            for run in runs
+            if run.label == label
+        ]
+        lines = [line for line in lines if line[0]]
+        for line in lines if len(lines) > 1 else ():
+            axis.plot(*line, color=colour, lw=0.6, alpha=0.5)
+        if lines:
+            shared = sorted(set.intersection(*(set(steps) for steps, _ in lines)))
+            mean = np.mean(
+                [[dict(zip(*line, strict=True))[s] for s in shared] for line in lines],
+                axis=0,
+            )
+            count = f" ({len(lines)} seeds)" if len(lines) > 1 else ""
+            axis.plot(shared, mean, style, color=colour, lw=1.8, label=label + count)
+    if name != "eval/mean_reward":
+        axis.set_ylim(-0.05, 1.05)
+    axis.set_xlabel("environment steps")
+    axis.grid(alpha=0.3)
+    if axis.has_data():
+        axis.legend(fontsize=8)
+
+
 def _column(rows: Sequence[Row], name: str) -> tuple[list[float], list[float]]:
     kept = [(row["step"], row[name]) for row in rows if row[name] is not None]
     return [float(s or 0) for s, _ in kept], [float(v or 0) for _, v in kept]
-
-
-def _line(axis: Axes, rows: Sequence[Row], name: str, style: dict[str, str]) -> None:
-    steps, values = _column(rows, name)
-    if steps:
-        axis.plot(steps, values, lw=1.4, **style)  # pyright: ignore[reportArgumentType]

@@ -21,17 +21,19 @@ def curves(
 
     Args:
         runs: folders that `sfp train` wrote.
-        out: folder for the picture.
+        out: folder for the picture and, as CSV, the curves and their summary.
         json: print one JSON document.
     """
     from sfp.analysis.curves import (
         curves_figure,
         is_maze,
-        read_run,
+        read_runs,
         summarise,
+        tidy,
         walks_of,
     )
     from sfp.analysis.figures import save
+    from sfp.analysis.tables import save_csv
     from sfp.compute import keep_compiled, use_threads
     from sfp.errors import SfpError
 
@@ -39,12 +41,18 @@ def curves(
         raise SfpError("expected the folder of a run: sfp curves runs/...")
     use_threads(1)
     keep_compiled()
-    records = [read_run(folder) for folder in dict.fromkeys(runs)]
-    paths = {run.folder: walks_of(run) for run in records if is_maze(run)}
-    file = save(curves_figure(records, paths), out / "curves.png")
+    records = read_runs(runs)
+    walks = {run.folder: walks_of(run) for run in records if is_maze(run)}
+    rows = [summarise(run) for run in records]
+    points = [point for run in records for point in tidy(run)]
+    files = [
+        save(curves_figure(records, walks), out / "curves.png"),
+        save_csv(rows, out / "summary.csv"),
+        *([save_csv(points, out / "curves.csv")] if points else []),
+    ]
     show(
-        [summarise(run) for run in records],
+        rows,
         json=json,
-        notes=[f"Written: {file}"],
-        figure=str(file),
+        notes=[f"Written: {file}" for file in files],
+        figures=[str(file) for file in files],
     )
