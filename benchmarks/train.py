@@ -15,6 +15,10 @@ import os
 os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # before JAX counts cores
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1")
 
+from sfp.compute import keep_compiled, use_threads
+
+use_threads(1)
+
 import itertools
 import sys
 import time
@@ -32,7 +36,6 @@ from peak import peak
 import sfp
 from sfp.agents.sac import SAC
 from sfp.agents.sfp import SFP, unit_prior
-from sfp.compute import keep_compiled
 from sfp.config import Schedule
 from sfp.training.loop import compile_updates
 from sfp.training.rollout import Rollout
@@ -65,7 +68,7 @@ class Ours:
         self._time(self.world, "step", "environment")
         self._time(self.world, "reset", "environment")
         object.__setattr__(agent, "act", self._timed(agent.act, "act"))
-        self._time(self.rollout, "_fill_bank", "act")
+        self._time(self.rollout, "_fill_bank", "bank")
         self.replay.sample = self._timed(self.replay.sample, "replay")
         self.learn = self._timed(self.learn, "update")
         self.run(WARM)
@@ -176,11 +179,13 @@ def main():
         print(f"{name:24} {speed:7.1f} steps/s")
     for one in (ours, mixed):
         part = shares[one.name]
-        other = 1 - sum(part[p] for p in ("environment", "act", "replay", "update"))
+        known = ("environment", "act", "replay", "bank", "update")
+        other = 1 - sum(part.get(p, 0.0) for p in known)
         reached = updates[one.name] * flops_per_update(one.agent) / top
         print(
             f"{one.name}: environment {part['environment']:.1%}, "
             f"act {part['act']:.1%}, replay {part['replay']:.1%}, "
+            f"the prior's proposals for it {part.get('bank', 0.0):.1%}, "
             f"update {part['update']:.1%}, other {other:.1%}; "
             f"{updates[one.name]:.0f} updates/s, {reached:.0%} of the peak"
         )
@@ -195,6 +200,10 @@ def main():
         ),
         "5 % / acting share, SFP": (0.05 / shares[mixed.name]["act"], 1.0),
         "10 % / replay share, SAC": (0.10 / shares[ours.name]["replay"], 1.0),
+        "10 % / replay share, SFP": (
+            0.10 / (shares[mixed.name]["replay"] + shares[mixed.name]["bank"]),
+            1.0,
+        ),
     }
     for name, (value, bar) in bars.items():
         print(f"{name:26} {value:6.2f}  (at least {bar})")

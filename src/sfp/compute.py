@@ -22,6 +22,7 @@ def use_threads(count: int) -> None:
     os.sched_setaffinity(0, sorted(cores)[:count])
     import jax
 
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # noqa: FBT003
     jax.devices()
     for thread in os.listdir("/proc/self/task"):
         os.sched_setaffinity(int(thread), cores)
