@@ -48,7 +48,7 @@ class Faults:
                 (pathlib.Path, "open"),
                 (pathlib.Path, "write_text"),
                 (pathlib.Path, "write_bytes"),
-                (Log, "write"),
+                (Log, "_tell_events"),
             ):
                 wrapped = self._wrap(name, getattr(owner, name))
                 stack.enter_context(mock.patch.object(owner, name, wrapped))
@@ -73,7 +73,7 @@ class Faults:
             if "r" in mode:
                 return False
         where = args[0] if args else kwargs.get("dir")
-        if name == "write":
+        if name == "_tell_events":
             where = args[0]._folder
         where = kwargs.get("dir_fd") or kwargs.get("dir") or where
         if isinstance(where, int):
@@ -85,7 +85,7 @@ class Faults:
         if name in ("write_text", "write_bytes"):
             with open(args[0], name[6].replace("t", "w").replace("b", "wb")) as file:
                 file.write(args[1][: len(args[1]) // 2])
-        if name == "write":
+        if name == "_tell_events":
             file = args[0]._files[args[1]]
             file.write("123,0.5,")
             file.flush()

@@ -88,8 +88,8 @@ def test_a_prior_for_a_method_that_takes_none(tmp_path):
 
 def test_a_prior_that_sees_the_state_without_the_goal():
     prior = make_prior(states=2)
-    trained = train(maze(), prior=prior, **SMALL | {"steps": 150, "eval_every": 150})
-    assert len(trained.evaluations) == 1
+    trained = train(maze(), prior=prior, **SMALL | {"update_after": 1000})
+    assert len(trained.evaluations) == 4
 
 
 @pytest.mark.parametrize(

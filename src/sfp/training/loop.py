@@ -74,8 +74,7 @@ def train(
         rollout.explore(agent.actor(state), schedule.iteration)
         step = rollout.step
         if replay.hindsight:
-            # An episode of one step takes two moments, and the newest is unfinished.
-            world.check_rewards(*replay.newest(2 * schedule.iteration + 1))
+            world.check_rewards(*replay.newest(schedule.iteration))
         if step >= schedule.update_after:
             rng = np.random.default_rng([seed, 2, step])
             batches = replay.sample(rng, (schedule.iteration, schedule.batch))
