@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from sfp.analysis.curves import curves_figure, is_maze, read_run, summarise
+from sfp.analysis.curves import curves_figure, is_maze, read_runs, summarise, tidy
 from sfp.errors import SfpError
 from sfp.training.log import Log
 
 
-def make(folder, *, task="maze", method="sfp", seed=0, steps=3, finished=False):
+def make(folder, *, task="maze", method="sfp", seed=0, steps=3, finished=False, **more):
     folder.mkdir()
-    config = {"task": task, "method": method, "seed": seed}
+    config = {"task": task, "method": method, "seed": seed, "mixture": more}
     (folder / "config.json").write_text(json.dumps(config))
     log = Log(folder)
     log.open(0)
@@ -27,15 +27,17 @@ def make(folder, *, task="maze", method="sfp", seed=0, steps=3, finished=False):
     return folder
 
 
-def test_a_line_for_each_run(tmp_path):
-    runs = [
-        read_run(make(tmp_path / "a", finished=True)),
-        read_run(make(tmp_path / "b", task="room", finished=True)),
-        read_run(make(tmp_path / "c", method="sac", steps=0)),
-    ]
+def test_a_row_for_each_task_and_a_line_for_each_method(tmp_path):
+    runs = read_runs(
+        [
+            make(tmp_path / "a", finished=True),
+            make(tmp_path / "b", task="room", finished=True),
+            make(tmp_path / "c", method="sac", steps=0),
+            tmp_path / "a",
+        ]
+    )
     assert [is_maze(run) for run in runs] == [True, True, False]
     assert summarise(runs[0]) == {
-        "run": str(tmp_path / "a"),
         "task": "maze",
         "method": "sfp",
         "seed": 0,
@@ -48,14 +50,47 @@ def test_a_line_for_each_run(tmp_path):
     empty = summarise(runs[2])
     assert (empty["steps"], empty["return"], empty["mixing"]) == (0, None, None)
     walk = [np.zeros((4, 2))]
-    paths = {tmp_path / "a": walk, tmp_path / "b": walk * 2}
-    figure = curves_figure(runs, paths)
-    assert len(figure.axes) == 5
-    assert len(figure.axes[0].lines) == len(figure.axes[2].lines) == 2
-    titles = [axis.get_title() for axis in figure.axes[3:]]
-    assert titles == [f"sfp on {t}, seed 0: test episodes" for t in ("maze", "room")]
-    labels = figure.axes[0].get_legend_handles_labels()[1]
-    assert len(set(labels)) == 2
+    figure = curves_figure(runs, {tmp_path / "a": walk, tmp_path / "b": walk * 2})
+    assert len(figure.axes) == 8
+    assert [axis.get_title() for axis in figure.axes[3::4]] == [
+        "sfp: test episodes"
+    ] * 2
+    assert len(figure.axes[0].lines) == len(figure.axes[4].lines) == 1
+
+
+def test_seeds_are_thin_lines_and_their_mean_a_thick_one(tmp_path):
+    folders = [
+        make(tmp_path / f"{i}", seed=i, steps=3 + i, context="executed")
+        for i in range(3)
+    ]
+    folders += [make(tmp_path / "s", context="stream", bank=4)]
+    runs = read_runs(folders)
+    assert {run.label for run in runs[:3]} == {"sfp context=executed"}
+    assert runs[3].label == "sfp context=stream, bank=4"
+    axis = curves_figure(runs, {}).axes[0]
+    widths = sorted(line.get_linewidth() for line in axis.lines)
+    assert widths == [0.6, 0.6, 0.6, 1.8, 1.8]
+    mean = next(line for line in axis.lines if "3 seeds" in str(line.get_label()))
+    np.testing.assert_array_equal(mean.get_xdata(), [100, 200, 300])
+    np.testing.assert_array_equal(mean.get_ydata(), [100, 200, 300])
+
+
+def test_tidy_rows_carry_lambda_beside_the_evaluation(tmp_path):
+    with_prior, without = read_runs(
+        [make(tmp_path / "a", steps=2), make(tmp_path / "b", method="sac", steps=1)]
+    )
+    assert tidy(with_prior)[1] == {
+        "task": "maze",
+        "method": "sfp",
+        "seed": 0,
+        "step": 200,
+        "return": 200.0,
+        "success": 1.0,
+        "mixing_mean": 0.9,
+        "mixing_p10": 0.9,
+        "mixing_p90": 0.9,
+    }
+    assert tidy(without)[0]["mixing_mean"] is None
 
 
 @pytest.mark.parametrize("text", [None, "", "[]", "{}", '{"task": "maze"}'])
@@ -63,7 +98,7 @@ def test_what_is_no_run(tmp_path, text):
     if text is not None:
         (tmp_path / "config.json").write_text(text)
     with pytest.raises(SfpError, match="is no run: expected what `sfp train` wrote"):
-        read_run(tmp_path)
+        read_runs([tmp_path])
 
 
 def test_a_damaged_table(tmp_path):
@@ -71,4 +106,4 @@ def test_a_damaged_table(tmp_path):
     path = folder / "eval.csv"
     path.write_text(path.read_text().replace("100,", "x,", 1))
     with pytest.raises(SfpError, match="is damaged"):
-        read_run(folder)
+        read_runs([folder])
