@@ -258,7 +258,8 @@ def test_probe_the_policy_learns_the_better_side_of_each_state():
     agent = SAC(1, 1, 0.05, PROBE)
     state = learn(agent, explored(Once(lambda state, action: state * action)))
     for obs in (-1.0, 1.0):
-        mean = float(agent.mean(state.policy, jnp.array([obs]))[0])
+        policy = jax.tree.map(np.asarray, state.policy)
+        mean = float(agent.mean(policy, np.array([obs], np.float32))[0])
         assert mean * obs > 0.7
         _, average = entropy(state.policy, obs)
         assert average * obs > 0.7
