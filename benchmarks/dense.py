@@ -5,7 +5,8 @@
 Standard settings on both sides: 1-step, no goals, α = 0.2, batch 100, 2 x 256, Adam
 1e-3, 10,000 uniform steps without updates, then 50 steps and 50 updates in turn, 50,000
 steps in all. One process, one thread. Writes one CSV per seed: the mean return of 10
-test episodes with the policy's mean, every 10,000 steps. Required: our final mean over three seeds at least 0.8x theirs.
+test episodes with the policy's mean, every 10,000 steps. Required: our final mean over
+three seeds at least 0.8x theirs.
 """
 
 import argparse

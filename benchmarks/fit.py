@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
+from peak import peak
 
 from sfp.data.trajectories import Trajectories
 from sfp.priors.fit import Fitter, Fitting
@@ -127,19 +128,6 @@ def theirs(recorded):
             loss.backward()
             adam.step()
         best = max(best, STEPS / (time.perf_counter() - began))
-    return best
-
-
-def peak():
-    """The best large fp32 matrix product of XLA or NumPy on this core, FLOP/s."""
-    size, best = 2048, 0.0
-    square = np.random.default_rng(0).standard_normal((size, size), np.float32)
-    product = jax.jit(jnp.matmul)
-    for multiply in (np.matmul, lambda a, b: product(a, b).block_until_ready()):
-        for _ in range(4):
-            began = time.perf_counter()
-            multiply(square, square)
-            best = max(best, 2 * size**3 / (time.perf_counter() - began))
     return best
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import fcntl
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
@@ -18,7 +17,7 @@ from sfp.arrays import load_tree, save_tree
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError
 from sfp.events import EventFile
-from sfp.files import atomic_file, disk_errors
+from sfp.files import atomic_file, locked
 from sfp.priors.base import Prior
 from sfp.priors.conditioning import states
 from sfp.priors.fit import Fitter, State
@@ -69,7 +68,7 @@ def fit_to(
         "versions": {name: version(name) for name in PACKAGES},
     }
     work = out.parent / f".{out.name}.fit"
-    with _locked(work):
+    with locked(work, "fitting into"):
         check_target(out, force=force)
         state, rows = _resume(work, request, fitter)
         done = int(state.epoch) * fitter.blocks
@@ -212,20 +211,3 @@ def _read_rows(work: Path) -> list[Row]:
         }
         for parts in zip(*columns, strict=False)
     ]
-
-
-@contextlib.contextmanager
-def _locked(work: Path) -> Iterator[None]:
-    """One writer at a time."""
-    with disk_errors(work):
-        work.mkdir(parents=True, exist_ok=True)
-        lock = (work / "lock").open("w")
-    with lock as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SfpError(
-                f"another process is fitting into {work}: wait for it or choose "
-                "another --out."
-            ) from None
-        yield
