@@ -1,4 +1,4 @@
-"""What every agent is: a frozen description, an arrays-only state, four functions."""
+"""What every agent is: a frozen description and an arrays-only state."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def td_target(
     next_log_prob: Values,
     alpha: float | Scalar,
 ) -> Values:
-    """Y = r + γ (min_i Q_i(s', ã') - α log π(a' | s')), ã' ~ π̃ and a' ~ π.
+    """The target y = r + γ (min_i Q_i(s', ã') - α log π(a' | s')), ã' ~ π̃ and a' ~ π.
 
     `reward` is the n-step sum and `discount` γ^n (0 after a termination).
     """

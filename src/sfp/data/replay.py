@@ -130,11 +130,12 @@ class EpisodeReplay:
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
         """Transitions drawn uniformly, with replacement, all of them at once."""
         t = self._draw(rng, int(np.prod(shape)))
-        last = self._last[self._episode(t)]
+        episode = self._episode(t)
+        last = self._last[episode]
         length = np.minimum(self.n_step, last - t)
         after = t + length
         goal = self._goals(rng, t, last)
-        ended = self._terminated[self._episode(t)] & (after == last)
+        ended = self._terminated[episode] & (after == last)
         discount = np.where(ended, 0.0, self.gamma**length)
         batch = dict(
             obs=np.concatenate([self._at("obs", t), goal], axis=1),
