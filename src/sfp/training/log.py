@@ -14,7 +14,7 @@ from typing import Any
 
 from sfp.errors import SfpError
 from sfp.events import EventFile
-from sfp.files import atomic_file, disk_errors
+from sfp.files import disk_errors
 
 Row = dict[str, int | float | None]
 Listener = Callable[[int, Mapping[str, float]], None]
@@ -131,11 +131,15 @@ class Log:
 
     def _rewrite(self, name: str) -> None:
         assert self._folder is not None
-        path = self._folder / f"{name}.csv"
+        path, draft = self._path(name), self._path(name).with_suffix(".draft")
         lines = [_line(TABLES[name]), *(_line(row.values()) for row in self.rows[name])]
-        with atomic_file(path) as draft:
-            draft.write_text("".join(lines))
+        draft.write_text("".join(lines))
+        draft.replace(path)
         self._files[name] = path.open("a")
+
+    def _path(self, name: str) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{name}.csv"
 
     def _tell_events(self, table: str, row: Row) -> None:
         if self._events is not None:
