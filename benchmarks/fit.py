@@ -41,13 +41,17 @@ def data():
 
 
 def flops_per_step():
-    """Multiplications and additions of all matrix products, forward and backward."""
-    encoder = [(DIMS, WIDTH), (WIDTH, WIDTH), (WIDTH, WIDTH)]
-    coupling = [(DIMS // 2 + WIDTH, WIDTH), (WIDTH, WIDTH), (WIDTH, DIMS)]
-    forward = sum(2 * a * b for a, b in encoder + coupling)
-    to_input = sum(2 * a * b for a, b in encoder[1:] + coupling)
-    to_weight = forward
-    return BATCH * LAYERS * (forward + to_input + to_weight)
+    """Multiplications and additions of all matrix products that we do, both ways.
+
+    The encoder's last layer and the coupling's first are one product for the batch,
+    which costs a product of their weights. Both sides are the same network.
+    """
+    first = [(DIMS, WIDTH)]  # nothing goes back to the context
+    others = [(WIDTH, WIDTH), (DIMS // 2, WIDTH), (WIDTH, WIDTH), (WIDTH, WIDTH)]
+    others += [(WIDTH, DIMS)]
+    per_sample = sum(2 * 2 * a * b for a, b in first)
+    per_sample += sum(3 * 2 * a * b for a, b in others)
+    return LAYERS * (BATCH * per_sample + 3 * 2 * WIDTH**3)
 
 
 def ours(recorded):
@@ -82,8 +86,7 @@ class TorchFlow(torch.nn.Module):
 
         half = DIMS // 2
         self.encoders = torch.nn.ModuleList(
-            torch.nn.Sequential(mlp(DIMS, WIDTH, WIDTH, WIDTH), torch.nn.ReLU())
-            for _ in range(LAYERS)
+            mlp(DIMS, WIDTH, WIDTH, WIDTH) for _ in range(LAYERS)
         )
         self.nets = torch.nn.ModuleList(
             mlp(half + WIDTH, WIDTH, WIDTH, 2 * (DIMS - half)) for _ in range(LAYERS)

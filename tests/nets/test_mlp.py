@@ -34,21 +34,28 @@ def test_nothing_to_look_at_is_allowed():
     assert mlp(jnp.zeros(0)).shape == (2,)
 
 
-@pytest.mark.parametrize("sizes", [[0, 5, 2], [2, 5, 5, 3], [3, 4], [9, 16, 12]])
-def test_a_batch_in_columns_equals_the_vmapped_one_and_so_do_its_gradients(sizes):
-    mlp = MLP(sizes, key=jax.random.key(0))
-    x = jax.random.normal(jax.random.key(1), (7, sizes[0]))
-    weight = jax.random.normal(jax.random.key(2), (7, sizes[-1]))
+@pytest.mark.parametrize("context", [0, 2, 9])
+@pytest.mark.parametrize("own", [0, 1, 5])
+def test_a_batch_in_columns_equals_the_vmapped_one_and_so_do_its_gradients(
+    context, own
+):
+    encoder = MLP([context, 6, 7, 8], key=jax.random.key(0))
+    net = MLP([own + 8, 5, 4, 3], key=jax.random.key(3))
+    x = jax.random.normal(jax.random.key(1), (10, context))
+    y = jax.random.normal(jax.random.key(4), (10, own))
+    weight = jax.random.normal(jax.random.key(2), (10, 3))
 
-    def rows(mlp, x):
-        return (weight * jax.vmap(mlp)(x) ** 2).sum()
+    def rows(encoder, net, x, y):
+        out = jax.vmap(lambda x, y: net(jnp.concatenate([y, encoder(x)])))(x, y)
+        return (weight * out**2).sum()
 
-    def columns(mlp, x):
-        return (weight * mlp.columns(x.T).T ** 2).sum()
+    def columns(encoder, net, x, y):
+        out = net.columns_behind(encoder, encoder.hidden_columns(x.T), y.T).T
+        return (weight * out**2).sum()
 
     for one, other in zip(
-        jax.tree.leaves(jax.value_and_grad(rows, (0, 1))(mlp, x)),
-        jax.tree.leaves(jax.value_and_grad(columns, (0, 1))(mlp, x)),
+        jax.tree.leaves(jax.value_and_grad(rows, (0, 1, 2, 3))(encoder, net, x, y)),
+        jax.tree.leaves(jax.value_and_grad(columns, (0, 1, 2, 3))(encoder, net, x, y)),
         strict=True,
     ):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

@@ -165,7 +165,7 @@ def test_wrong_shape_and_type(folder):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": 2}, "has format 2, this version of sfp reads 1"),
+        ({"format": 1}, "has format 1, this version of sfp reads 2"),
         ({"model": "__import__('os')"}, "unknown model"),
         ({"model": "../../x"}, "unknown model"),
         ({"past_actions": 10**12}, "not whole numbers"),
@@ -189,7 +189,7 @@ def test_forged_configs(folder, changes, message):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "null", "{", '{"format": 1}', "\xff", "[" * 200_000]
+    "text", ["", "[]", "null", "{", '{"format": 2}', "\xff", "[" * 200_000]
 )
 def test_configs_that_are_none(folder, text):
     (folder / "config.json").write_text(text, encoding="latin-1")

@@ -45,11 +45,36 @@ class MLP(eqx.Module):
             x = jax.nn.relu(x @ weight + bias)
         return x @ self.weights[-1] + self.biases[-1]
 
-    def columns(self, x: Float[Array, "inputs batch"]) -> Float[Array, "outputs batch"]:
-        """The same for a batch with one input per column: faster to differentiate."""
+    def hidden_columns(
+        self, x: Float[Array, "inputs batch"]
+    ) -> Float[Array, "width batch"]:
+        """The last hidden layer for a batch with one input per column.
+
+        That way round is faster to differentiate.
+        """
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = jax.nn.relu(_affine(x, weight, bias))
-        return _affine(x, self.weights[-1], self.biases[-1])
+        return x
+
+    def columns_behind(
+        self,
+        encoder: MLP,
+        hidden: Float[Array, "width batch"],
+        own: Float[Array, "own batch"],
+    ) -> Float[Array, "outputs batch"]:
+        """For each column, `self` of `own` and of the encoder's output behind it.
+
+        `hidden` is the encoder's last hidden layer. Between its last linear map and the
+        first of this network there is nothing, so that the two are one product: a sixth
+        of a flow's arithmetic less, forwards and backwards.
+        """
+        first, taken = self.weights[0][: len(own)], self.weights[0][len(own) :]
+        bias = self.biases[0] + encoder.biases[-1] @ taken
+        both = encoder.weights[-1] @ taken
+        x = _affine(own, first, bias) + _affine(hidden, both, jnp.zeros(len(bias)))
+        for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
+            x = _affine(jax.nn.relu(x), weight, bias)
+        return x
 
 
 THIN = 4

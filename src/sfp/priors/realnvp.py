@@ -61,25 +61,29 @@ class Coupling(eqx.Module):
         self, action: Float[Array, " dims"], features: Float[Array, " width"]
     ) -> tuple[Float[Array, " dims"], Float[Array, ""]]:
         """Towards the noise, with log |det| of the map."""
-        return self._forward(self.net, action, features)
+        kept, moved = self._split(action)
+        return self._move(kept, moved, self.net(jnp.concatenate([kept, features])))
 
     def forward_columns(
-        self, actions: Float[Array, "dims batch"], features: Float[Array, "width batch"]
+        self,
+        actions: Float[Array, "dims batch"],
+        encoder: MLP,
+        hidden: Float[Array, "width batch"],
     ) -> tuple[Float[Array, "dims batch"], Float[Array, " batch"]]:
-        """The same for a batch with one action per column."""
-        return self._forward(self.net.columns, actions, features)
+        """The same for a batch in columns, given the encoder's last hidden layer."""
+        kept, moved = self._split(actions)
+        return self._move(kept, moved, self.net.columns_behind(encoder, hidden, kept))
 
     def inverse(
         self, noise: Float[Array, " dims"], features: Float[Array, " width"]
     ) -> Float[Array, " dims"]:
         """Towards the action."""
         kept, moved = self._split(noise)
-        log_scale, shift = self._terms(self.net, kept, features)
+        log_scale, shift = self._terms(self.net(jnp.concatenate([kept, features])))
         return self._join(kept, moved * jnp.exp(log_scale) + shift)
 
-    def _forward(self, net, action, features):
-        kept, moved = self._split(action)
-        log_scale, shift = self._terms(net, kept, features)
+    def _move(self, kept, moved, out):
+        log_scale, shift = self._terms(out)
         moved = (moved - shift) * jnp.exp(-log_scale)
         return self._join(kept, moved), -log_scale.sum(axis=0)
 
@@ -91,8 +95,7 @@ class Coupling(eqx.Module):
         x = jnp.concatenate([kept, moved])
         return x[::-1] if self.flip else x
 
-    def _terms(self, net, kept, features):
-        out = net(jnp.concatenate([kept, features]))
+    def _terms(self, out):
         log_scale, shift = jnp.split(out, 2)
         return LOG_SCALE * jnp.tanh(log_scale / LOG_SCALE), shift
 
@@ -226,17 +229,20 @@ class RealNVP(eqx.Module):
         return eqx.tree_at(where, self, (means, variances))
 
     def _features(self, context):
-        made = [jax.nn.relu(encoder(context)) for encoder in self.encoders]
-        return made if len(made) > 1 else made * len(self.couplings)
+        return self._each([encoder(context) for encoder in self.encoders])
+
+    def _each(self, of_encoders):
+        """One per coupling: its own encoder's, or that of the one they share."""
+        shared = len(of_encoders) == 1
+        return list(of_encoders) * (len(self.couplings) if shared else 1)
 
     def _batch(self, actions, contexts):
         """Forward for a batch in columns; also returns the statistics on the way."""
         x, total, statistics = actions, jnp.zeros(actions.shape[1]), []
-        features = [jax.nn.relu(e.columns(contexts)) for e in self.encoders]
-        if len(features) == 1:
-            features *= len(self.couplings)
+        encoders = self._each(self.encoders)
+        hidden = self._each([e.hidden_columns(contexts) for e in self.encoders])
         for i, coupling in enumerate(self.couplings):
-            x, log_det = coupling.forward_columns(x, features[i])
+            x, log_det = coupling.forward_columns(x, encoders[i], hidden[i])
             total += log_det
             if self.norms:
                 statistics.append((x.mean(axis=1), x.var(axis=1)))

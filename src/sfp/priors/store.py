@@ -20,7 +20,7 @@ from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.models import MODELS
 
-FORMAT = 1
+FORMAT = 2
 WEIGHTS = "prior.safetensors"
 CONFIG = "config.json"
 LARGEST = 100_000
