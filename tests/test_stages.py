@@ -13,6 +13,7 @@ STAGES = (
     "data",
     "nets",
     "priors",
+    "walks",
     "agents",
     "training",
     "experiments",

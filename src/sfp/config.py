@@ -156,6 +156,41 @@ class Mixture:
             )
 
 
+@dataclass(frozen=True)
+class Rivals:
+    """What single methods have.
+
+    Attributes:
+        bc_epochs: passes over the recordings before `sac-bc` begins.
+        polyrl_angle: mean angle between two actions of `sac-polyrl`'s walk.
+        polyrl_variance: of that angle.
+        polyrl_beta: how far the walk's spread may leave its expectation.
+        noise_exponent: of `sac-pink`: power falls with frequency to this power; 0 is
+            white, 1 pink, 2 red noise.
+        noise_horizon: steps after which `sac-pink` makes new noise.
+        noise_theta: of `sac-ou`: share of the noise that is forgotten in a step.
+        noise_longest: of `sac-zeta`: steps that it holds its noise at most.
+    """
+
+    bc_epochs: int = 10
+    polyrl_angle: float = 0.35
+    polyrl_variance: float = 0.017
+    polyrl_beta: float = 0.01
+    noise_exponent: float = 1.0
+    noise_horizon: int = 500
+    noise_theta: float = 0.15
+    noise_longest: int = 16
+
+    def __post_init__(self):
+        at_least(0, bc_epochs=self.bc_epochs)
+        at_least(1, noise_longest=self.noise_longest)
+        at_least(2, noise_horizon=self.noise_horizon)
+
+
+GROUPS = (Schedule, Networks, Mixture, Rivals)
+"""Every setting has a name of its own in one of these."""
+
+
 def _one_of(choices: Any, **given: str) -> None:
     """Refuse a word that means nothing, by its name."""
     for name, value in given.items():

@@ -178,7 +178,8 @@ def test_warm_up_is_uniform_and_training_is_the_policy():
         normal = stats.norm(float(mean[i]), np.exp(float(log_std[i])))
         assert stats.kstest(before, normal.cdf).pvalue > 0.001
     np.testing.assert_array_equal(train.action, train.learned)
-    np.testing.assert_allclose(agent.mean(weights, obs), jnp.tanh(mean), atol=1e-6)
+    tested = agent.tester(weights, rng)(obs)
+    np.testing.assert_allclose(tested, jnp.tanh(mean), atol=1e-6)
 
 
 @pytest.mark.parametrize(("log_std", "sign"), [(-5.0, 1.0), (0.0, -1.0)])
@@ -257,9 +258,10 @@ def test_probe_entropy_enters_only_where_the_critic_is_asked(n):
 def test_probe_the_policy_learns_the_better_side_of_each_state():
     agent = SAC(1, 1, 0.05, PROBE)
     state = learn(agent, explored(Once(lambda state, action: state * action)))
+    rng = np.random.default_rng(0)
     for obs in (-1.0, 1.0):
         policy = jax.tree.map(np.asarray, state.policy)
-        mean = float(agent.mean(policy, np.array([obs], np.float32))[0])
+        mean = float(agent.tester(policy, rng)(np.array([obs], np.float32))[0])
         assert mean * obs > 0.7
         _, average = entropy(state.policy, obs)
         assert average * obs > 0.7

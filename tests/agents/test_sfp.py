@@ -248,7 +248,8 @@ def test_a_unit_prior_is_the_same_prior_in_scaled_actions(k, state):
 def test_at_test_time_the_policys_mean_acts():
     agent = make(linear_prior(0.9), mixing_fixed=1.0)
     state, obs = agent.init(jax.random.key(0)), jnp.ones(3)
-    mean = agent.mean(jax.tree.map(np.asarray, agent.actor(state)), np.asarray(obs))
+    actor = jax.tree.map(np.asarray, agent.actor(state))
+    mean = agent.tester(actor, np.random.default_rng(0))(np.asarray(obs))
     np.testing.assert_allclose(mean, jnp.tanh(state.sac.policy(obs)[0]), atol=1e-6)
 
 

@@ -144,7 +144,7 @@ def test_progress_is_called_once_per_step():
         ({"repetitions": 0}, "expected repetitions of at least 1, received 0"),
         ({"seed": -1}, "expected seed of at least 0, received -1"),
         ({"explorers": ["uniformm"]}, "unknown explorer 'uniformm': did you mean unif"),
-        ({"explorers": ["x"]}, r"known: scripted, uniform\. See `sfp list explorers`"),
+        ({"explorers": ["x"]}, r"known: .*uniform, zeta\. See `sfp list explorers`"),
         ({"task": "romo"}, "unknown task 'romo': did you mean room"),
     ],
 )

@@ -287,7 +287,7 @@ def test_actions_come_in_the_units_of_the_environment():
 
 def test_settings_of_numpy_and_round_floats():
     given = {"steps": 1e5, "batch": np.int64(8), "learning_rate": 1, "alpha": None}
-    schedule, networks, _ = configure(given | {"until_solved": np.True_})
+    schedule, networks, *_ = configure(given | {"until_solved": np.True_})
     assert (schedule.steps, schedule.batch, schedule.until_solved) == (100_000, 8, True)
     assert type(schedule.steps) is type(schedule.batch) is int
     assert (networks.learning_rate, networks.alpha) == (1.0, None)

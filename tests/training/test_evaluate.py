@@ -56,11 +56,11 @@ def test_an_episode_succeeds_if_some_step_does():
             obs, reward, _, _, _ = super().step(action)
             return obs, reward, False, self.count == 9, {"success": self.count == 4}
 
-    row, played = evaluate(World(Once()), lambda obs: np.zeros(2), 3)
+    row, played = evaluate(World(Once()), lambda seed: lambda obs: np.zeros(2), 3)
     assert row["eval/success_rate"] == 1.0
     assert row["eval/mean_length"] == 9.0
     assert row["eval/mean_reward"] == np.mean([episode.total for episode in played])
-    again, _ = evaluate(World(Once()), lambda obs: np.zeros(2), 3)
+    again, _ = evaluate(World(Once()), lambda seed: lambda obs: np.zeros(2), 3)
     assert again == row
 
 

@@ -94,7 +94,9 @@ def test_the_mean_is_the_policys_in_the_units_of_the_environment():
     low, high = Drift.action_space.low, Drift.action_space.high
     expected = low + (high - low) * (scaled + 1) / 2
     np.testing.assert_allclose(trained.predict(obs), expected, rtol=1e-5)
-    np.testing.assert_allclose(trained.act(obs.astype(np.float32)), scaled, rtol=1e-5)
+    np.testing.assert_allclose(
+        trained.tester(0)(obs.astype(np.float32)), scaled, rtol=1e-5
+    )
 
 
 def test_samples_differ_and_stay_within_the_bounds():

@@ -30,6 +30,13 @@ def draw_action(
     policy: Policy, obs: Float[np.ndarray, " obs"], rng: np.random.Generator
 ) -> Vector:
     """An action of the policy."""
+    dims = len(policy.net.biases[-1]) // 2
+    return shaken_action(policy, obs, rng.standard_normal(dims, np.float32))
+
+
+def shaken_action(
+    policy: Policy, obs: Float[np.ndarray, " obs"], noise: Vector
+) -> Vector:
+    """The action of the policy for given standard normal noise."""
     mean, log_std = np.split(forward(policy.net, obs), 2)
-    noise = rng.standard_normal(len(mean), np.float32)
     return np.tanh(mean + np.exp(np.clip(log_std, *LOG_STD)) * noise)

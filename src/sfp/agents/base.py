@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
@@ -14,6 +15,9 @@ Phase: TypeAlias = Literal["warmup", "train"]
 """Initial exploration, or the method proper."""
 
 Metrics: TypeAlias = dict[str, Array]
+
+Act: TypeAlias = Callable[[Float[np.ndarray, " obs"]], Float[np.ndarray, " dims"]]
+"""From s_t to an action of [-1, 1], through one episode."""
 
 
 class Decision(NamedTuple):
@@ -35,9 +39,11 @@ class Memory(NamedTuple):
 
     Attributes:
         history: the actions that a prior sees, oldest first; (0, dims) without one.
+        walk: what correlated exploration remembers, as arrays.
     """
 
     history: Float[np.ndarray, "past dims"]
+    walk: Any = ()
 
 
 @runtime_checkable
@@ -60,6 +66,10 @@ class Agent(Protocol):
 
     def init(self, key: PRNGKeyArray) -> Any:
         """The state before learning."""
+        ...
+
+    def prepare(self, state: Any, key: PRNGKeyArray) -> Any:
+        """What is learned before the first step; a resumed run does not do it again."""
         ...
 
     def actor(self, state: Any) -> Any:
@@ -87,10 +97,8 @@ class Agent(Protocol):
         """One step of exploration; the actor's weights are NumPy arrays."""
         ...
 
-    def mean(
-        self, actor: Any, obs: Float[np.ndarray, " obs"]
-    ) -> Float[np.ndarray, " dims"]:
-        """What is executed at test time."""
+    def tester(self, actor: Any, rng: np.random.Generator) -> Act:
+        """Who acts in one test episode, without exploring."""
         ...
 
     def propose(

@@ -76,3 +76,18 @@ def temperature_loss(
 ) -> Scalar:
     """J_α = -log α E[log π(a | s) + H̄]: keeps the entropy near H̄ (option)."""
     return -(log_alpha * (log_prob + target_entropy)).mean()
+
+
+def gaussian_kl(
+    mean: Float[Array, " dims"],
+    log_std: Float[Array, " dims"],
+    other_mean: Float[Array, " dims"],
+    other_log_std: Float[Array, " dims"],
+) -> Scalar:
+    """KL(N(μ, σ²) || N(μ', σ'²)) of independent dimensions, in nats.
+
+    It is also the divergence between the two after the same invertible map, tanh.
+    """
+    ratio = jnp.exp(2.0 * (log_std - other_log_std))
+    shift = ((mean - other_mean) * jnp.exp(-other_log_std)) ** 2
+    return (0.5 * (ratio + shift - 1.0) + other_log_std - log_std).sum()

@@ -4,25 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import numpy as np
 
 from sfp.agents.base import Agent
+from sfp.agents.bc import BC
+from sfp.agents.kl import KL
+from sfp.agents.noise import Noisy
+from sfp.agents.parrot import Parrot
+from sfp.agents.polyrl import Walker
+from sfp.agents.rlpd import RLPD
 from sfp.agents.sac import SAC
 from sfp.agents.sfp import SFP, unit_prior
-from sfp.config import Mixture, Networks
+from sfp.config import Mixture, Networks, Rivals, Schedule
+from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, unknown
 from sfp.priors.base import Prior
+from sfp.priors.gaussian import Gaussian
+from sfp.priors.realnvp import RealNVP
+from sfp.walks.noise import Colored, Noise, OrnsteinUhlenbeck, Zeta
+from sfp.walks.polyrl import PolyRL
+
+Takes: TypeAlias = Literal["nothing", "prior", "data"]
 
 
 @dataclass(frozen=True)
 class Ingredients:
-    """What an agent is made of."""
+    """What an agent is made of.
+
+    Attributes:
+        obs_size: numbers in an observation.
+        goal_size: and in a goal.
+        action_size: and in an action.
+        schedule: what happens when.
+        networks: sizes and optimisation, α settled.
+        mixture: how a prior is mixed in.
+        rivals: what single methods have.
+        prior: in the environment's units, if the method takes one.
+        data: recordings, if the method takes them; they fit the environment.
+        report: hears the share that is done of what is learned before the first step.
+    """
 
     obs_size: int
+    goal_size: int
     action_size: int
-    alpha: float
+    schedule: Schedule
     networks: Networks
     mixture: Mixture
-    prior: Prior | None
+    rivals: Rivals
+    prior: Prior | None = None
+    data: Trajectories | None = None
+    report: Callable[[float], None] = lambda share: None
+
+    @property
+    def sac(self) -> tuple[int, int, float, Networks]:
+        """What every kind of SAC takes."""
+        assert self.networks.alpha is not None
+        sizes = self.obs_size + self.goal_size, self.action_size
+        return *sizes, self.networks.alpha, self.networks
+
+    @property
+    def unit_prior(self) -> Prior:
+        """The prior in scaled actions."""
+        assert self.prior is not None
+        return unit_prior(self.prior)
 
 
 @dataclass(frozen=True)
@@ -32,61 +78,206 @@ class Method:
     Attributes:
         build: the agent from its ingredients.
         summary: one line for `sfp list methods`.
-        needs_prior: whether it mixes in a prior.
+        takes: `nothing`, a `prior`, or recorded `data` in training itself.
+        needs: what the recordings must contain.
+        match: what must be the same in the recordings and the task.
+        columns: of the recordings that training reads.
+        check: refuses a prior of another kind; gets the method's name.
         alpha: by suite; "" is any other.
         hindsight: by suite; "" is any other.
     """
 
     build: Callable[[Ingredients], Agent]
     summary: str
-    needs_prior: bool = False
-    alpha: Mapping[str, float] = field(default_factory=dict)
-    hindsight: Mapping[str, float] = field(default_factory=dict)
-
-
-def _sac(given: Ingredients) -> Agent:
-    return SAC(given.obs_size, given.action_size, given.alpha, given.networks)
+    takes: Takes = "nothing"
+    needs: str = "nothing"
+    match: str = "nothing"
+    columns: tuple[str, ...] = ()
+    check: Callable[[str, Prior], None] = lambda name, prior: None
+    alpha: Mapping[str, float] = field(
+        default_factory=lambda: {"point-maze": 0.02, "": 0.2}
+    )
+    hindsight: Mapping[str, float] = field(default_factory=lambda: {"": 4.0})
 
 
 def _sfp(given: Ingredients) -> Agent:
-    assert given.prior is not None
-    return SFP(
-        given.obs_size,
-        given.action_size,
-        unit_prior(given.prior),
-        given.alpha,
-        given.networks,
-        given.mixture,
+    size, dims, alpha, networks = given.sac
+    return SFP(size, dims, given.unit_prior, alpha, networks, given.mixture)
+
+
+def _noisy(noise: Callable[[Rivals], Noise]) -> Callable[[Ingredients], Agent]:
+    return lambda given: Noisy(*given.sac, noise=noise(given.rivals))
+
+
+def _walker(given: Ingredients) -> Agent:
+    rivals = given.rivals
+    walk = PolyRL(rivals.polyrl_angle, rivals.polyrl_variance, rivals.polyrl_beta)
+    return Walker(*given.sac, walk=walk, seen=given.obs_size)
+
+
+def _parrot(given: Ingredients) -> Agent:
+    return Parrot(*given.sac, prior=given.unit_prior)
+
+
+def _kl(given: Ingredients) -> Agent:
+    if given.networks.tune_alpha:
+        raise SfpError(
+            "method sac-kl has no entropy to tune alpha by: leave out tune_alpha."
+        )
+    return KL(*given.sac, prior=given.unit_prior)
+
+
+def _bc(given: Ingredients) -> Agent:
+    data = given.data
+    assert data is not None
+    assert data.observations is not None
+    parts = [data.observations] + ([data.goals] if given.goal_size else [])
+    middle, half = (data.high + data.low) / 2, (data.high - data.low) / 2
+    return BC(
+        *given.sac,
+        states=np.concatenate(parts, axis=1).astype(np.float32),
+        actions=((data.actions - middle) / half).astype(np.float32),
+        batch=given.schedule.batch,
+        epochs=given.rivals.bc_epochs,
+        report=given.report,
     )
 
 
+def _rlpd(given: Ingredients) -> Agent:
+    assert given.data is not None
+    return RLPD(*given.sac, demonstrations=given.data)
+
+
+def _flow_of_states(name: str, prior: Prior) -> None:
+    _flow(name, prior)
+    if not prior.conditioning.state or prior.conditioning.past_actions:
+        raise SfpError(
+            f"method {name} needs a flow that sees the state alone, this one sees "
+            f"{prior.conditioning}: fit one with --state --past-actions 0, or take "
+            "method parrot-action for a state-free one."
+        )
+
+
+def _flow_of_actions(name: str, prior: Prior) -> None:
+    _flow(name, prior)
+    if prior.conditioning.state:
+        raise SfpError(
+            f"method {name} needs a state-free flow, this one sees "
+            f"{prior.conditioning}: fit one without --state, or take parrot-state."
+        )
+
+
+def _flow(name: str, prior: Prior) -> None:
+    if not isinstance(prior.model, RealNVP):
+        raise SfpError(
+            f"method {name} acts through an invertible prior, received a "
+            f"{type(prior.model).__name__}: fit one with --model parrot or realnvp."
+        )
+
+
+def _gaussian(name: str, prior: Prior) -> None:
+    if not isinstance(prior.model, Gaussian):
+        raise SfpError(
+            f"method {name} needs a prior whose divergence has a closed form, received "
+            f"a {type(prior.model).__name__}: fit one with --model gaussian."
+        )
+
+
+ACTIONS = "action space"
+STATES = "action space, observations, goals"
+
 METHODS: dict[str, Method] = {
     "sac": Method(
-        _sac,
-        "Soft Actor-Critic, uniform actions at first",
-        alpha={"point-maze": 0.02, "": 0.2},
-        hindsight={"": 4.0},
+        lambda given: SAC(*given.sac), "Soft Actor-Critic, uniform actions at first"
     ),
     "sfp": Method(
         _sfp,
         "SAC mixed with a state-free (or any other) prior, as far as Λ(s) trusts it",
-        needs_prior=True,
+        takes="prior",
+        needs="actions (and states, for a prior that sees them)",
+        match="action space (and what a prior with states sees)",
         alpha={"": 0.01},
         hindsight={"": 0.0},
+    ),
+    "sac-bc": Method(
+        _bc,
+        "SAC whose policy is first cloned from recorded states and actions",
+        takes="data",
+        needs="actions, states, goals",
+        match=STATES,
+        columns=("observations", "goals"),
+    ),
+    "sac-polyrl": Method(
+        _walker, "SAC with locally self-avoiding walks at first (PolyRL)"
+    ),
+    "parrot-state": Method(
+        _parrot,
+        "SAC in the noise space of a flow that sees the state",
+        takes="prior",
+        needs="actions, states, goals",
+        match=STATES,
+        check=_flow_of_states,
+    ),
+    "parrot-action": Method(
+        _parrot,
+        "SAC in the noise space of a state-free flow",
+        takes="prior",
+        needs="actions",
+        match=ACTIONS,
+        check=_flow_of_actions,
+    ),
+    "sac-kl": Method(
+        _kl,
+        "SAC with the divergence from a Gaussian prior in place of the entropy",
+        takes="prior",
+        needs="actions (and states, for a prior that sees them)",
+        match="action space (and what a prior with states sees)",
+        check=_gaussian,
+        alpha={"": 2e-3},
+    ),
+    "sac-pink": Method(
+        _noisy(lambda r: Colored(r.noise_exponent, r.noise_horizon)),
+        "SAC with pink (or otherwise coloured) exploration noise",
+    ),
+    "sac-ou": Method(
+        _noisy(lambda r: OrnsteinUhlenbeck(r.noise_theta)),
+        "SAC with Ornstein-Uhlenbeck exploration noise",
+    ),
+    "sac-zeta": Method(
+        _noisy(lambda r: Zeta(2.0, r.noise_longest)),
+        "SAC with exploration noise held for a Zeta-distributed number of steps",
+    ),
+    "rlpd": Method(
+        _rlpd,
+        "SAC with half of every batch from recordings and normalised critics",
+        takes="data",
+        needs="actions, states, goals",
+        match=STATES,
+        columns=("observations", "goals"),
     ),
 }
 
 
-def get_method(name: str, prior: Prior | None) -> Method:
-    """The method of that name, if it has what it needs."""
+def get_method(name: str, prior: Prior | None, data: object = None) -> Method:
+    """The method of that name, if it has what it needs and nothing else."""
     if name not in METHODS:
         raise unknown("method", name, METHODS, "See `sfp list methods`.")
     method = METHODS[name]
-    if method.needs_prior and prior is None:
-        raise SfpError(
-            f"method {name} needs a prior: fit one with `sfp fit`, or take the shipped "
-            "one for point-mazes, --prior room."
-        )
-    if prior is not None and not method.needs_prior:
+    if method.takes == "prior":
+        if prior is None:
+            raise SfpError(
+                f"method {name} needs a prior: fit one with `sfp fit`, or take the "
+                "shipped one for point-mazes, --prior room."
+            )
+        method.check(name, prior)
+    elif prior is not None:
         raise SfpError(f"method {name} takes no prior: leave it out.")
+    if method.takes == "data" and data is None:
+        columns = " and ".join(method.columns)
+        raise SfpError(
+            f"method {name} needs recordings with {columns}: give them as data "
+            "(--data sfp/room/scripted-v0, see `sfp list datasets`)."
+        )
+    if method.takes != "data" and data is not None:
+        raise SfpError(f"method {name} learns from no recordings: leave out data.")
     return method

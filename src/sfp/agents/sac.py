@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +14,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.agents.acting import draw_action, mean_action
-from sfp.agents.base import Decision, Keys, Memory, Metrics, Phase
+from sfp.agents.base import Act, Decision, Keys, Memory, Metrics, Phase
 from sfp.agents.losses import (
     Scalar,
     Values,
@@ -21,7 +23,7 @@ from sfp.agents.losses import (
     td_target,
     temperature_loss,
 )
-from sfp.config import Networks
+from sfp.config import EntropyWeight, Networks
 from sfp.nets.mlp import MLP
 from sfp.nets.policy import Policy
 from sfp.types import Batch
@@ -70,12 +72,20 @@ class SAC:
             self.obs_size, self.action_size, width=width, depth=depth, key=policy_key
         )
         sizes = [self.obs_size + self.action_size, *[width] * depth, 1]
-        critics = MLP(sizes, key=first_key), MLP(sizes, key=second_key)
+        critics = self.critic(sizes, first_key), self.critic(sizes, second_key)
         log_alpha = jnp.log(self.alpha)
         init = self.adam.init
         optimisers = init(policy), init(critics), init(log_alpha)  # pyright: ignore[reportArgumentType]
         targets = jax.tree.map(jnp.copy, critics)
         return SACState(policy, critics, targets, log_alpha, *optimisers)
+
+    def critic(self, sizes: Sequence[int], key: PRNGKeyArray) -> MLP:
+        """A fresh critic."""
+        return MLP(sizes, key=key)
+
+    def prepare(self, state: SACState, key: PRNGKeyArray) -> SACState:
+        """Nothing to learn from yet."""
+        return state
 
     def actor(self, state: SACState) -> Policy:
         """The policy."""
@@ -106,11 +116,9 @@ class SAC:
             action = draw_action(actor, obs, rng)
         return Decision(action, action, {}), memory
 
-    def mean(
-        self, actor: Policy, obs: Float[np.ndarray, " obs"]
-    ) -> Float[np.ndarray, " dims"]:
-        """The policy's."""
-        return mean_action(actor, obs)
+    def tester(self, actor: Policy, rng: np.random.Generator) -> Act:
+        """The policy's mean."""
+        return partial(mean_action, actor)
 
     def propose(
         self, key: PRNGKeyArray, histories: Float[Array, "moments history"]
@@ -148,15 +156,27 @@ class SAC:
         return state._replace(critics=critics, critic_adam=adam), metrics
 
     def learn_policy(
-        self, state: SACState, obs: Array, key: PRNGKeyArray, mixing: Values, **options
+        self,
+        state: SACState,
+        obs: Array,
+        key: PRNGKeyArray,
+        mixing: Values,
+        *,
+        entropy_weight: EntropyWeight = "mixed",
+        penalty: Callable[[Policy], Values] | None = None,
     ) -> tuple[SACState, Metrics, Values]:
-        """Towards the critics; also returns min_i Q_i(s, a), a ~ π."""
+        """Towards the critics; also returns min_i Q_i(s, a), a ~ π.
+
+        `penalty` takes the place of log π(a | s) in the loss.
+        """
         alpha = jnp.exp(state.log_alpha)
 
         def loss(policy):
             action, log_prob = sample(policy, key, obs)
             q = min_q(state.critics, obs, action)
-            return policy_loss(q, log_prob, mixing, alpha, **options), (q, log_prob)
+            cost = penalty(policy) if penalty else log_prob
+            value = policy_loss(q, cost, mixing, alpha, entropy_weight)
+            return value, (q, log_prob)
 
         (value, (q, log_prob)), gradient = jax.value_and_grad(loss, has_aux=True)(
             state.policy

@@ -15,7 +15,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.agents.acting import draw_action, forward, mean_action
-from sfp.agents.base import Decision, Keys, Memory, Metrics, Phase
+from sfp.agents.base import Act, Decision, Keys, Memory, Metrics, Phase
 from sfp.agents.losses import (
     Values,
     choose,
@@ -93,6 +93,10 @@ class SFP:
         net = eqx.tree_at(lambda net: net.biases[-1], net, bias)
         return SFPState(self.sac.init(key), net, self.adam.init(net))  # pyright: ignore[reportArgumentType]
 
+    def prepare(self, state: SFPState, key: PRNGKeyArray) -> SFPState:
+        """The prior has been learned already."""
+        return state
+
     def actor(self, state: SFPState) -> Actor:
         """The policy and Λ."""
         return Actor(state.sac.policy, state.mixing)
@@ -124,11 +128,9 @@ class SFP:
         info = {"mixing": mixing, "prior": float(by_prior)}
         return Decision(action, action, info), Memory(history)
 
-    def mean(
-        self, actor: Actor, obs: Float[np.ndarray, " obs"]
-    ) -> Float[np.ndarray, " dims"]:
-        """The policy's: the prior has no part in a test."""
-        return mean_action(actor.policy, obs)
+    def tester(self, actor: Actor, rng: np.random.Generator) -> Act:
+        """The policy's mean: the prior has no part in a test."""
+        return partial(mean_action, actor.policy)
 
     def propose(
         self, key: PRNGKeyArray, histories: Float[Array, "moments history"]
@@ -245,13 +247,9 @@ class SFP:
         """Proposals for a batch: those kept in the replay, or new ones."""
         if self.bank:
             return kept
-        contexts = jax.vmap(self._context)(history, obs)
+        contexts = jax.vmap(self.prior.context)(history, obs)
         keys = jax.random.split(key, len(obs))
         return jax.vmap(self.prior.sample)(keys, contexts)
-
-    def _context(self, history: Array, obs: Array) -> Float[Array, " context"]:
-        """What the prior sees: past actions, and the state if it was fitted with it."""
-        return jnp.concatenate([history, obs[: len(self.prior.frame.state_mean)]])
 
 
 def unit_prior(prior: Prior) -> Prior:

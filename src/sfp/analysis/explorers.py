@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -20,6 +20,8 @@ from sfp.envs.registry import get_task, maze_layout
 from sfp.errors import SfpError, at_least, unknown
 from sfp.priors.base import Prior, check_actions
 from sfp.types import Paths, Positions, Sequences
+from sfp.walks.noise import Colored, Noise, OrnsteinUhlenbeck, Zeta, squash
+from sfp.walks.polyrl import PolyRL
 
 PER_AXIS = 10
 TRAJECTORIES = 20
@@ -72,6 +74,34 @@ class PriorExplorer:
         return action.astype(np.float64)
 
 
+class NoiseExplorer:
+    """Uniform actions as well, but correlated in time as a noise is."""
+
+    def __init__(self, noise: Noise[Any], batch: MazeBatch, rng: np.random.Generator):
+        self._noise = noise
+        n, dims = batch.position.shape
+        self._state = noise.begin(rng, n, dims)
+
+    def act(self, position: Positions, rng: np.random.Generator) -> Positions:
+        """The next step of the noise, squashed into [-1, 1]."""
+        noise, self._state = self._noise.draw(self._state, rng)
+        return squash(noise)
+
+
+class PolyRLExplorer:
+    """PolyRL's walk; its chains are made of positions in cells."""
+
+    def __init__(self, walk: PolyRL, batch: MazeBatch, rng: np.random.Generator):
+        self._walk = walk
+        n, dims = batch.position.shape
+        self._state = walk.begin(n, dims, batch.position)
+
+    def act(self, position: Positions, rng: np.random.Generator) -> Positions:
+        """Turn a little from the last action, or begin a new chain."""
+        action, self._state = self._walk.draw(self._state, position, rng)
+        return action
+
+
 @dataclass(frozen=True)
 class Entry:
     """A line of the table of explorers."""
@@ -88,6 +118,22 @@ EXPLORERS: dict[str, Entry] = {
     "scripted": Entry(
         lambda batch, rng: Scripted(batch.maze.layout, batch.position, rng),
         "walks to random goals: how D_exp is recorded",
+    ),
+    "polyrl": Entry(
+        partial(PolyRLExplorer, PolyRL()),
+        "locally self-avoiding walk (PolyRL, the paper's baseline)",
+    ),
+    "pink": Entry(
+        partial(NoiseExplorer, Colored(horizon=EPISODE_STEPS)),
+        "uniform actions correlated as pink noise, power 1/f",
+    ),
+    "ou": Entry(
+        partial(NoiseExplorer, OrnsteinUhlenbeck()),
+        "uniform actions correlated as an Ornstein-Uhlenbeck process, by 0.85 a step",
+    ),
+    "zeta": Entry(
+        partial(NoiseExplorer, Zeta()),
+        "uniform actions held for m steps, P(m) ∝ 1/m², up to 16",
     ),
 }
 

@@ -123,8 +123,17 @@ def progress(label: str, total: int) -> Iterator[Callable[..., None]]:
 @contextlib.contextmanager
 def training_progress(
     label: str, total: int
-) -> Iterator[tuple[Callable[[int], None], Callable[[int, Mapping[str, float]], None]]]:
-    """A bar with speed, success and λ; yields what hears of steps and of rows."""
+) -> Iterator[
+    tuple[
+        Callable[[int], None],
+        Callable[[int, Mapping[str, float]], None],
+        Callable[[float], None],
+    ]
+]:
+    """A bar with speed, success and λ; yields what hears of steps, rows, preparation.
+
+    Preparation is what a method learns before its first step.
+    """
     shown = {"charts/SPS": "{:.0f} steps/s", "eval/success_rate": "success {:.0%}"}
     shown["mixing/mean"] = "λ {:.2f}"
     latest: dict[str, float] = {}
@@ -134,7 +143,10 @@ def training_progress(
             known = [text.format(latest[k]) for k, text in shown.items() if k in latest]
             bar(step, label=", ".join([label, *known]))
 
-        yield pulse, lambda step, row: latest.update(row)
+        def prepared(share: float) -> None:
+            bar(0, label=f"{label}, learning from recordings: {share:.0%}")
+
+        yield pulse, lambda step, row: latest.update(row), prepared
 
 
 @contextlib.contextmanager

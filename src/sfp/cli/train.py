@@ -9,7 +9,7 @@ from typing import Literal
 import tyro
 
 from sfp.cli.console import show, training_progress
-from sfp.config import Mixture, Networks, Schedule
+from sfp.config import Mixture, Networks, Rivals, Schedule
 from sfp.errors import at_least
 
 
@@ -19,6 +19,7 @@ def train(
     out: Path,
     method: str = "sfp",
     prior: str | None = None,
+    data: str | None = None,
     seed: int = 0,
     preset: Literal["default", "paper"] = "default",
     resume: bool = False,
@@ -28,8 +29,9 @@ def train(
     schedule: Schedule = Schedule(),  # noqa: B008
     networks: Networks = Networks(),  # noqa: B008
     mixture: Mixture = Mixture(),  # noqa: B008
+    rivals: Rivals = Rivals(),  # noqa: B008
 ) -> None:
-    """Learn a task with SAC, or with SAC and a prior mixed in.
+    """Learn a task with SAC, with SAC and a prior mixed in, or with a rival of these.
 
     With the prior that ships for point-mazes, a few minutes:
         sfp train maze --prior room --steps 60000 --out runs/maze
@@ -45,6 +47,7 @@ def train(
         out: folder of the run: tables, TensorBoard events, checkpoints, the policy.
         method: how to learn (`sfp list methods`).
         prior: its folder, or the name of a shipped one.
+        data: recordings, for methods that learn from them in training (sac-bc, rlpd).
         seed: the same seed gives the same bits.
         preset: `paper` relabels goals (hindsight 4) for every method.
         resume: go on with the run in `out`.
@@ -54,6 +57,7 @@ def train(
         schedule: what happens when.
         networks: sizes and optimisation.
         mixture: how the prior is mixed in.
+        rivals: what single methods have.
     """
     from sfp.compute import keep_compiled, use_threads
 
@@ -65,20 +69,24 @@ def train(
     from sfp.training.run import train as run
     from sfp.training.track import track as start_tracking
 
-    settings = {**asdict(schedule), **asdict(networks), **asdict(mixture)}
-    asked = {"task": task, "method": method, "prior": prior, "seed": seed}
+    groups = (schedule, networks, mixture, rivals)
+    settings = {k: v for group in groups for k, v in asdict(group).items()}
+    asked = {"task": task, "method": method, "prior": prior, "data": data, "seed": seed}
     sent = (start_tracking(track, out.name, asked | settings),) if track else ()
-    with training_progress(f"{method} on {task}", schedule.steps) as (pulse, listen):
+    label = f"{method} on {task}"
+    with training_progress(label, schedule.steps) as (pulse, listen, prepared):
         trained = run(
             task,
             method=method,
             prior=prior,
+            data=data,
             seed=seed,
             preset=preset,
             out=out,
             resume=resume,
             listeners=(listen, *sent),
             progress=pulse,
+            report=prepared,
             **settings,
         )
     rows = [

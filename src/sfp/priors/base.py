@@ -97,7 +97,7 @@ class Prior(eqx.Module):
         self, key: PRNGKeyArray, context: Float[Given, " context"]
     ) -> Float[Array, " dims"]:
         """One action, within 0.99 of the action range."""
-        action = self.model.sample(key, self._scaled(context))
+        action = self.model.sample(key, self.scaled(context))
         return self.frame.middle + self.frame.half * jnp.clip(action, -CLAMP, CLAMP)
 
     def log_prob(
@@ -105,10 +105,18 @@ class Prior(eqx.Module):
     ) -> Float[Array, ""]:
         """Log density of the unclamped model at an action, in nats."""
         scaled = (jnp.asarray(action) - self.frame.middle) / self.frame.half
-        density = self.model.log_prob(scaled, self._scaled(context))
+        density = self.model.log_prob(scaled, self.scaled(context))
         return density - jnp.log(self.frame.half).sum()
 
-    def _scaled(self, context: Float[Given, " context"]) -> Float[Array, " context"]:
+    def context(
+        self, history: Float[Given, " past"], state: Float[Given, " state"]
+    ) -> Float[Array, " context"]:
+        """What this prior sees of the last actions, flattened, and of a state."""
+        seen = jnp.asarray(state)[: len(self.frame.state_mean)]
+        return jnp.concatenate([jnp.asarray(history), seen])
+
+    def scaled(self, context: Float[Given, " context"]) -> Float[Array, " context"]:
+        """A context in the model's units."""
         if len(context) != self.context_size:
             raise SfpError(
                 f"this prior sees {self.conditioning}, {self.context_size} numbers; "
@@ -120,15 +128,27 @@ class Prior(eqx.Module):
 def check_actions(prior: Prior, low: np.ndarray, high: np.ndarray, name: str) -> None:
     """Refuse a prior for an environment whose actions are others than the data's."""
     own = np.asarray(prior.frame.low), np.asarray(prior.frame.high)
-    if len(own[0]) != len(low):
+    check_bounds(*own, low, high, name)
+
+
+def check_bounds(
+    own_low: np.ndarray,
+    own_high: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    name: str,
+) -> None:
+    """Refuse recordings, or what was learned from them, for another action space."""
+    if len(own_low) != len(low):
         raise SfpError(
-            f"{name} is for actions of {len(own[0])} dimensions, the environment "
-            f"takes {len(low)}: fit one on recordings of the same action space."
+            f"{name} is for actions of {len(own_low)} dimensions, the environment "
+            f"takes {len(low)}: use recordings of the same action space."
         )
-    if not (np.allclose(own[0], low) and np.allclose(own[1], high)):
+    if not (np.allclose(own_low, low) and np.allclose(own_high, high)):
         raise SfpError(
-            f"{name} is for actions within {_range(*own)}, the environment takes "
-            f"{_range(low, high)}: rescale the environment's actions or the recordings."
+            f"{name} is for actions within {_range(own_low, own_high)}, the environment"
+            f" takes {_range(low, high)}: rescale the environment's actions or the "
+            "recordings."
         )
 
 

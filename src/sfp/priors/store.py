@@ -12,6 +12,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from sfp.arrays import load_tree, save_tree
 from sfp.errors import SfpError, unknown
@@ -91,6 +92,22 @@ def save_prior(
         save_tree(draft / WEIGHTS, prior)
         (draft / CONFIG).write_text(json.dumps(asdict(card), indent=2) + "\n")
         extras(draft)
+
+
+def make_card(prior: Prior) -> Card:
+    """What can be said of a prior from itself alone."""
+    past, dims = prior.seeds.shape[1:]
+    low, high = (np.asarray(b).tolist() for b in (prior.frame.low, prior.frame.high))
+    size = len(prior.frame.state_mean)
+    for model in MODELS:
+        card = Card(model, past, size > 0, dims, size, len(prior.seeds), low, high)
+        like = eqx.filter_eval_shape(_skeleton, card)
+        if jax.tree.structure(like) == jax.tree.structure(prior) and all(
+            a.shape == b.shape
+            for a, b in zip(jax.tree.leaves(like), jax.tree.leaves(prior), strict=True)
+        ):
+            return card
+    raise SfpError(f"{type(prior.model).__name__} is none of the models of `sfp list`.")
 
 
 def load_prior(name: str | Path) -> Prior:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfp.agents.base import Act
 from sfp.errors import SfpError
 from sfp.training.log import Row
 from sfp.training.trained import Trained
@@ -23,8 +24,8 @@ The first ten see every corner of `room`."""
 LONGEST = 10_000
 """An episode without a time limit of its own is cut off here."""
 
-Act = Callable[[np.ndarray], np.ndarray]
-"""From s_t to an action of [-1, 1]."""
+Tester = Callable[[int], Act]
+"""Who acts in the test episode of a seed."""
 
 
 @dataclass
@@ -39,6 +40,11 @@ class Episode:
     def total(self) -> float:
         """The return."""
         return float(sum(self.rewards))
+
+
+def episode_rng(seed: int) -> np.random.Generator:
+    """For those who toss a coin at the beginning of a test episode."""
+    return np.random.default_rng([seed, 5])
 
 
 def play(world: World, act: Act, seed: int) -> Episode:
@@ -58,13 +64,14 @@ def play(world: World, act: Act, seed: int) -> Episode:
 
 
 def evaluate(
-    world: World, act: Act, episodes: int, first_seed: int = FIRST_SEED
+    world: World, tester: Tester, episodes: int, first_seed: int = FIRST_SEED
 ) -> tuple[Row, list[Episode]]:
     """Test episodes, and the row of `eval.csv` that sums them up.
 
     An episode succeeds if the goal is reached at some step of it.
     """
-    played = [play(world, act, first_seed + i) for i in range(episodes)]
+    seeds = range(first_seed, first_seed + episodes)
+    played = [play(world, tester(seed), seed) for seed in seeds]
     totals = np.array([episode.total for episode in played])
     successes = [e.success for e in played if e.success is not None]
     row: Row = {
@@ -89,13 +96,18 @@ def evaluate_policy(
     world = World(env, task)
     trained.check(world)
 
-    def act(state: np.ndarray) -> np.ndarray:
-        if film:
-            film(_picture(env.render(), task))
-        progress()
-        return trained.act(state)
+    def tester(seed: int) -> Act:
+        acts = trained.tester(seed)
 
-    return evaluate(world, act, episodes)
+        def act(state: np.ndarray) -> np.ndarray:
+            if film:
+                film(_picture(env.render(), task))
+            progress()
+            return acts(state)
+
+        return act
+
+    return evaluate(world, tester, episodes)
 
 
 def _picture(rendered: object, task: str) -> Image:

@@ -16,7 +16,7 @@ from sfp.config import Schedule
 from sfp.data.replay import EpisodeReplay
 from sfp.errors import Interrupted, SfpError
 from sfp.training.checkpoint import Checkpoints
-from sfp.training.evaluate import evaluate, solved_at
+from sfp.training.evaluate import episode_rng, evaluate, solved_at
 from sfp.training.log import Clock, Log
 from sfp.training.rollout import Rollout
 from sfp.training.world import World
@@ -41,6 +41,7 @@ def train(
     Returns the agent's state.
     """
     init_key, rollout_key, update_key = jax.random.split(jax.random.key(seed), 3)
+    prepare_key = jax.random.fold_in(init_key, 1)
     state = jax.jit(agent.init)(init_key)
     rollout = Rollout(
         world, agent, replay, seed=seed, key=rollout_key, warmup=schedule.warmup
@@ -55,6 +56,7 @@ def train(
         state = jax.tree.map(jnp.asarray, tree["state"])
         rollout.restore(meta, tree["memory"], tree["actions"])
     else:
+        state = agent.prepare(state, prepare_key)
         rollout.exact = world.check_seed()
     log.open(rollout.step)
     learn, clock = compile_updates(agent), Clock(rollout.step, log.seconds)
@@ -87,8 +89,11 @@ def train(
             log.write("timing", step, clock.read(step))
         if _passed(step, schedule.eval_every, schedule.iteration):
             actor = jax.tree.map(np.asarray, agent.actor(state))
-            mean = partial(agent.mean, actor)
-            row, _ = evaluate(test_world, mean, schedule.eval_episodes)
+            row, _ = evaluate(
+                test_world,
+                lambda seed, actor=actor: agent.tester(actor, episode_rng(seed)),
+                schedule.eval_episodes,
+            )
             log.write("eval", step, row)
         progress(step)
         if done():

@@ -18,9 +18,12 @@ import numpy as np
 
 from sfp.agents.base import Agent
 from sfp.agents.methods import Ingredients, get_method
+from sfp.agents.parrot import Parrot
+from sfp.agents.rlpd import RLPD
 from sfp.compute import threads
-from sfp.config import Mixture, Networks, Schedule
+from sfp.config import Mixture, Networks, Rivals, Schedule
 from sfp.data.replay import EpisodeReplay, Sizes
+from sfp.data.trajectories import Trajectories
 from sfp.envs.registry import CUSTOM_MAZE, TASKS
 from sfp.errors import SfpError, at_least, unknown
 from sfp.files import atomic_file, locked, sweep_all
@@ -31,6 +34,7 @@ from sfp.training.evaluate import solved_at
 from sfp.training.folder import FINISHED, check_config, check_folder
 from sfp.training.log import Listener, Log, read_table
 from sfp.training.loop import train as loop
+from sfp.training.recordings import fitting_recordings, half_replay
 from sfp.training.settings import HELP, configure
 from sfp.training.trained import Trained, make_spec
 from sfp.training.world import World, make_env
@@ -47,20 +51,24 @@ class Run:
         method: name of the method.
         seed: decides everything random.
         prior: fingerprint of the prior, if any.
+        data: fingerprint of the recordings, if any.
         threads: sums depend on their number.
         schedule: what happens when.
         networks: sizes and optimisation.
         mixture: how a prior is mixed in.
+        rivals: what single methods have.
     """
 
     task: str
     method: str
     seed: int
     prior: str | None
+    data: str | None
     threads: int
     schedule: Schedule
     networks: Networks
     mixture: Mixture
+    rivals: Rivals
 
 
 def train(
@@ -68,6 +76,7 @@ def train(
     *,
     method: str = "sfp",
     prior: str | Path | Prior | None = None,
+    data: str | Path | Trajectories | None = None,
     seed: int = 0,
     preset: str = "default",
     out: str | Path | None = None,
@@ -75,6 +84,7 @@ def train(
     eval_env: gym.Env | None = None,
     listeners: tuple[Listener, ...] = (),
     progress: Callable[[int], None] = lambda step: None,
+    report: Callable[[float], None] = lambda share: None,
     **settings: Any,
 ) -> Trained:
     """Learn a task.
@@ -83,6 +93,7 @@ def train(
         env: a task's name, a Gymnasium id, or an environment.
         method: a name from `METHODS`.
         prior: a fitted one, its folder, or the name of a shipped one.
+        data: recordings or their name, for methods that learn from them in training.
         seed: the same seed gives the same bits.
         preset: `default`, or `paper`: hindsight 4 for every method.
         out: folder of the run: tables, events, checkpoints, the policy. Without it
@@ -91,7 +102,8 @@ def train(
         eval_env: for tests; needed if `env` cannot be made anew from its `spec`.
         listeners: called with the step and every new row.
         progress: called with the step after every iteration.
-        **settings: fields of `Schedule`, `Networks` and `Mixture`.
+        report: called with the share that is done of what comes before the first step.
+        **settings: fields of `Schedule`, `Networks`, `Mixture` and `Rivals`.
 
     Returns:
         The policy, with `predict`, `save` and `load`.
@@ -101,16 +113,19 @@ def train(
         raise SfpError(f"expected a seed below 2**32, received {seed}.")
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS, HELP)
-    schedule, networks, mixture = configure(settings)
+    schedule, networks, mixture, rivals = configure(settings)
     world = World(make_env(env), env if isinstance(env, str) else None)
     test_world = World(_again(env) if eval_env is None else eval_env, world.name)
     world.check_same(test_world)
+    called = str(prior) if isinstance(prior, str | Path) else "the prior"
     if isinstance(prior, str | Path):
         prior = load_prior(prior)
-    if prior is not None:
-        _check_prior(prior, world)
     suite = _suite(world)
-    chosen = get_method(method, prior)
+    chosen = get_method(method, prior, data)
+    if prior is not None:
+        _check_prior(prior, called, world)
+    if data is not None:
+        data = fitting_recordings(data, method, chosen, world)
     if schedule.hindsight is None:
         default = 4.0 if preset == "paper" else _of(chosen.hindsight, suite)
         schedule = replace(schedule, hindsight=default if world.has_goals else 0.0)
@@ -118,15 +133,18 @@ def train(
         world.check_hindsight()
     if networks.alpha is None:
         networks = replace(networks, alpha=_of(chosen.alpha, suite))
-    assert networks.alpha is not None
     agent = chosen.build(
         Ingredients(
-            world.obs_size + world.goal_size,
+            world.obs_size,
+            world.goal_size,
             world.action_size,
-            networks.alpha,
+            schedule,
             networks,
             mixture,
+            rivals,
             prior,
+            data,
+            report,
         )
     )
     run = Run(
@@ -134,10 +152,12 @@ def train(
         method=method,
         seed=seed,
         prior=_fingerprint(prior) if prior is not None else None,
+        data=data.fingerprint[:16] if data is not None else None,
         threads=threads(),
         schedule=schedule,
         networks=networks,
         mixture=mixture,
+        rivals=rivals,
     )
     worlds = world, test_world
     replay = make_replay(schedule, agent, world)
@@ -180,7 +200,8 @@ def _run(
         )
     actor = agent.actor(state)
     policy = getattr(actor, "policy", actor)
-    trained = Trained(policy, make_spec(worlds[0], run.method, policy))
+    flow = agent.prior if isinstance(agent, Parrot) else None
+    trained = Trained(policy, make_spec(worlds[0], run.method, policy), flow=flow)
     trained.evaluations = log.rows["eval"]
     if folder and checkpoints:
         trained.save(folder / "policy", force=True)
@@ -202,7 +223,7 @@ def make_replay(schedule: Schedule, agent: Agent, world: World) -> EpisodeReplay
         history=memory.history.size,
         bank=agent.bank,
     )
-    return EpisodeReplay(
+    replay = EpisodeReplay(
         schedule.capacity,
         sizes,
         n_step=schedule.n_step,
@@ -210,6 +231,9 @@ def make_replay(schedule: Schedule, agent: Agent, world: World) -> EpisodeReplay
         hindsight=schedule.hindsight or 0.0,
         reward=world.rewards if world.has_goals else None,
     )
+    if isinstance(agent, RLPD):
+        return half_replay(replay, agent.demonstrations, world)
+    return replay
 
 
 def _suite(world: World) -> str:
@@ -239,12 +263,12 @@ def _again(env: str | gym.Env) -> gym.Env:
         ) from error
 
 
-def _check_prior(prior: Prior, world: World) -> None:
-    check_actions(prior, world.low, world.high, "the prior")
+def _check_prior(prior: Prior, called: str, world: World) -> None:
+    check_actions(prior, world.low, world.high, called)
     seen = len(prior.frame.state_mean)
     if seen not in (0, world.obs_size, world.obs_size + world.goal_size):
         raise SfpError(
-            f"the prior sees a state of {seen} numbers, {world.name} shows "
+            f"{called} sees a state of {seen} numbers, {world.name} shows "
             f"{world.obs_size} (and {world.goal_size} of the goal). A state-free prior "
             "would work."
         )

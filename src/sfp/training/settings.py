@@ -7,24 +7,26 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from sfp.config import Mixture, Networks, Schedule
+from sfp.config import GROUPS, Mixture, Networks, Rivals, Schedule
 from sfp.errors import SfpError, unknown
 
 NUMBER = int | float | np.integer | np.floating
 HELP = "See `sfp train --help`."
 
 
-def configure(settings: dict[str, Any]) -> tuple[Schedule, Networks, Mixture]:
-    """The three groups of settings, from their flat names."""
+def configure(
+    settings: dict[str, Any],
+) -> tuple[Schedule, Networks, Mixture, Rivals]:
+    """The groups of settings, from their flat names."""
     made, left = [], dict(settings)
-    for group in (Schedule, Networks, Mixture):
+    for group in GROUPS:
         hints, names = get_type_hints(group), {f.name for f in fields(group)}
         given = {name: left.pop(name) for name in names & set(left)}
         made.append(group(**{k: typed(k, hints[k], v) for k, v in given.items()}))
     if left:
-        known = [f.name for g in (Schedule, Networks, Mixture) for f in fields(g)]
+        known = [f.name for group in GROUPS for f in fields(group)]
         raise unknown("setting", next(iter(left)), known, HELP)
-    return made[0], made[1], made[2]
+    return made[0], made[1], made[2], made[3]
 
 
 def typed(name: str, hint: Any, value: Any) -> Any:

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from sfp.agents.acting import mean_action
+from sfp.agents.base import Act
+from sfp.agents.parrot import compile_warp, draw_seed, shifted, warping
 from sfp.arrays import load_tree, save_tree
 from sfp.errors import SfpError
 from sfp.files import atomic_folder, verify_checksums
 from sfp.nets.policy import Policy
+from sfp.priors.base import Prior
+from sfp.priors.store import load_prior, make_card, save_prior
 from sfp.training.log import Row
 from sfp.training.world import World
 
-CONFIG, WEIGHTS = "config.json", "policy.safetensors"
+CONFIG, WEIGHTS, FLOW = "config.json", "policy.safetensors", "flow"
 
 
 @dataclass(frozen=True)
@@ -75,11 +80,14 @@ class Trained:
         policy: π.
         spec: its sizes and units.
         evaluations: the rows of `eval.csv` of the run it comes from.
+        flow: what the policy acts through, if it does (PARROT). One that sees past
+            actions makes `predict` remember them: call `reset` when an episode begins.
     """
 
     policy: Policy
     spec: PolicySpec
     evaluations: list[Row] = field(default_factory=list)
+    flow: Prior | None = None
 
     def __post_init__(self):
         self._weights = jax.tree.map(np.asarray, self.policy)
@@ -88,6 +96,17 @@ class Trained:
             lambda policy, keys, states: jax.vmap(policy.sample)(keys, states)[0]
         )
         self._rng = np.random.default_rng(0)
+        if self.flow is not None:
+            self._warped = compile_warp(self.flow)
+        self.reset()
+
+    def reset(self, seed: int = 0) -> None:
+        """Forget the actions of the last episode; a seed draws those before its first.
+
+        Only what acts through a flow of past actions remembers any.
+        """
+        rng = np.random.default_rng(seed)
+        self._past = draw_seed(self.flow, rng) if self.flow is not None else None
 
     def predict(self, obs: Any, *, deterministic: bool = True) -> np.ndarray:
         """The action for an observation, or actions for a batch of them.
@@ -104,15 +123,35 @@ class Trained:
             key = jax.random.key(self._rng.integers(2**32))
             keys = jax.random.split(key, len(states))
             scaled = self._draw(self.policy, keys, states)
+        if self.flow is not None:
+            scaled = self._through_flow(np.asarray(scaled), states)
         low, high = np.array(self.spec.low), np.array(self.spec.high)
         actions = low + (high - low) * 0.5 * (np.asarray(scaled, np.float64) + 1.0)
         actions = np.clip(actions, low, high).astype(self.spec.action_type)
         actions = actions.reshape(len(states), *self.spec.action_shape)
         return actions[0] if single else actions
 
-    def act(self, state: np.ndarray) -> np.ndarray:
-        """The mean action in [-1, 1], for a state with its goal."""
-        return mean_action(self._weights, state)
+    def tester(self, seed: int) -> Act:
+        """Who acts in a test episode: the mean, in [-1, 1], for states with goals."""
+        if self.flow is None:
+            return partial(mean_action, self._weights)
+        past = draw_seed(self.flow, np.random.default_rng(seed))
+        return warping(self._warped, past, self._weights)
+
+    def _through_flow(self, units: np.ndarray, states: np.ndarray) -> np.ndarray:
+        assert self._past is not None
+        if len(self._past) and len(units) > 1:
+            raise SfpError(
+                f"this policy remembers its last {len(self._past)} actions, expected "
+                f"one observation at a time, received {len(units)}."
+            )
+        made = [
+            np.asarray(self._warped(unit, self._past, state))
+            for unit, state in zip(units, states, strict=True)
+        ]
+        if len(self._past):
+            self._past = shifted(self._past, made[0])
+        return np.stack(made)
 
     def check(self, world: World) -> None:
         """Refuse a world with other observations or actions."""
@@ -131,6 +170,8 @@ class Trained:
         with atomic_folder(Path(folder), force=force) as draft:
             save_tree(draft / WEIGHTS, self.policy)
             (draft / CONFIG).write_text(json.dumps(asdict(self.spec), indent=2))
+            if self.flow is not None:
+                save_prior(draft / FLOW, self.flow, make_card(self.flow))
 
     @classmethod
     def load(cls, folder: str | Path) -> Trained:
@@ -149,7 +190,8 @@ class Trained:
             like = jax.eval_shape(lambda: _blank(spec))
         except (TypeError, ValueError, AttributeError, OverflowError) as error:
             raise SfpError(f"{folder / CONFIG} is no policy's: {error}.") from None
-        return cls(load_tree(folder / WEIGHTS, like, finite=True), spec)
+        flow = load_prior(folder / FLOW) if (folder / FLOW).is_dir() else None
+        return cls(load_tree(folder / WEIGHTS, like, finite=True), spec, flow=flow)
 
     def _states(self, obs: Any) -> tuple[np.ndarray, bool]:
         """One row for every observation, and whether there was just one."""

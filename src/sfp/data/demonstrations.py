@@ -1,0 +1,91 @@
+"""Recordings as experience: a replay that draws half of every batch from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from sfp.data.replay import EpisodeReplay, Reward, Sizes
+from sfp.data.trajectories import Trajectories
+from sfp.types import Batch
+
+
+class HalfReplay(EpisodeReplay):
+    """A replay whose batches are half demonstrations (RLPD); the rest is its own.
+
+    Args:
+        capacity: moments of its own to keep.
+        sizes: of their parts.
+        demonstrations: a filled replay of the same sizes.
+        **options: those of `EpisodeReplay`.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        sizes: Sizes,
+        *,
+        demonstrations: EpisodeReplay,
+        **options: Any,
+    ):
+        super().__init__(capacity, sizes, **options)
+        self.demonstrations = demonstrations
+
+    def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
+        """Half and half, the odd one its own."""
+        *many, count = shape
+        theirs = self.demonstrations.sample(rng, (*many, count // 2))
+        ours = super().sample(rng, (*many, count - count // 2))
+        axis = len(many)
+        parts = zip(ours, theirs, strict=True)
+        return Batch(*(jnp.concatenate(pair, axis=axis) for pair in parts))
+
+
+def fill_replay(
+    data: Trajectories,
+    *,
+    part: slice,
+    reward: Reward,
+    n_step: int,
+    gamma: float,
+    hindsight: float,
+) -> EpisodeReplay:
+    """A replay of whole recorded episodes.
+
+    An episode of T states and actions gives T - 1 transitions: where its last action
+    led to is not recorded.
+
+    Args:
+        data: with observations and goals.
+        part: where in an observation the goal stands that it achieves.
+        reward: of achieved and desired goals.
+        n_step: rewards summed before the critic is asked.
+        gamma: discount per step.
+        hindsight: for each true goal, this many that the episode achieved later.
+    """
+    count, obs = len(data.actions), np.asarray(data.observations, np.float32)
+    achieved, goal = obs[:, part], np.asarray(data.goals, np.float32)
+    rewards = np.append(reward(achieved[1:], goal[:-1]), 0.0)
+    middle, half = (data.high + data.low) / 2, (data.high - data.low) / 2
+    sizes = Sizes(obs.shape[1], data.dims, goal.shape[1])
+    replay = EpisodeReplay(
+        max(3, count),
+        sizes,
+        n_step=n_step,
+        gamma=gamma,
+        hindsight=hindsight,
+        reward=reward,
+    )
+    piece = replay.like(0, count) | {
+        "obs": obs,
+        "achieved": achieved,
+        "goal": goal,
+        "action": np.clip((data.actions - middle) / half, -1.0, 1.0),
+        "reward": rewards,
+        "episode": np.repeat(np.arange(1, len(data) + 1), data.lengths),
+    }
+    replay.put(0, piece)
+    replay.restore(count, len(data))
+    return replay

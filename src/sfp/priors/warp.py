@@ -1,0 +1,44 @@
+"""A flow as a change of the action space: what PARROT acts through."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import ndtri
+from jaxtyping import Array, Float
+
+from sfp.priors.base import CLAMP, Given, Prior
+from sfp.priors.realnvp import RealNVP
+
+SHARE = 0.9
+"""The central share of the noise that can be asked for: |z| stays within 1.645."""
+
+
+def latent(unit: Float[Array, " dims"]) -> Float[Array, " dims"]:
+    """From u in [-1, 1] to noise z: uniform u become normal z, but for their tails."""
+    return ndtri(0.5 + 0.5 * SHARE * unit)
+
+
+def warp(
+    prior: Prior, unit: Float[Given, " dims"], context: Float[Given, " context"]
+) -> Float[Array, " dims"]:
+    """The action a = f(z(u); context) that u stands for, in the prior's own units."""
+    assert isinstance(prior.model, RealNVP)
+    action = prior.model.inverse(latent(jnp.asarray(unit)), prior.scaled(context))
+    return prior.frame.middle + prior.frame.half * jnp.clip(action, -CLAMP, CLAMP)
+
+
+def reach(
+    prior: Prior,
+    actions: Float[np.ndarray, "n dims"],
+    contexts: Float[np.ndarray, "n context"],
+) -> Float[np.ndarray, " n"]:
+    """The largest |u| over the dimensions that leads to each action; above 1: none."""
+    import jax
+
+    def needed(action, context):
+        scaled = (action - prior.frame.middle) / prior.frame.half
+        z, _ = prior.model.forward(scaled, prior.scaled(context))  # pyright: ignore[reportAttributeAccessIssue]
+        return jnp.abs(z).max() / ndtri(0.5 + 0.5 * SHARE)
+
+    return np.asarray(jax.jit(jax.vmap(needed))(actions, contexts))

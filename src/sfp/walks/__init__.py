@@ -1,0 +1,1 @@
+"""Walks: actions correlated in time, without learning."""

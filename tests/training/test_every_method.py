@@ -1,0 +1,212 @@
+"""Every method, end to end: it runs, resumes with the same bits, is kept, and acts."""
+
+import os
+import signal
+from dataclasses import replace
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from faults import outcome, whole
+from worlds import SMALL, make_prior, maze
+
+import sfp
+from sfp.agents.methods import METHODS
+from sfp.data.trajectories import assemble
+from sfp.errors import Interrupted, SfpError
+from sfp.priors.base import Frame, Prior
+from sfp.priors.conditioning import Conditioning
+from sfp.priors.gaussian import Gaussian
+from sfp.priors.realnvp import PARROT, RealNVP
+from sfp.training.evaluate import FIRST_SEED
+from sfp.training.world import World
+
+
+def around(model, *, past=0, state=0):
+    ones = jnp.ones(2)
+    frame = Frame(-ones, ones, jnp.full(state, 0.5), jnp.ones(state))
+    seeds = jax.random.uniform(jax.random.key(5), (7, past, 2), minval=-0.9)
+    return Prior(model, frame, seeds, Conditioning(past, state=state > 0))
+
+
+def recordings(episodes=4, length=30, seed=0, **columns):
+    rng = np.random.default_rng(seed)
+    sizes = {"actions": 2, "observations": 2, "goals": 2} | columns
+    made = [
+        {k: rng.uniform(0, 1, (length, n)).astype(np.float32) for k, n in sizes.items()}
+        for _ in range(episodes)
+    ]
+    return assemble(made, source="some recordings", low=-np.ones(2), high=np.ones(2))
+
+
+def flow(context):
+    return RealNVP(2, context, key=jax.random.key(1), size=PARROT)
+
+
+KINDS = {
+    "sac": dict,
+    "sfp": lambda: dict(prior=make_prior()),
+    "sac-bc": lambda: dict(data=recordings(), bc_epochs=2),
+    "sac-polyrl": dict,
+    "parrot-state": lambda: dict(prior=around(flow(4), state=4)),
+    "parrot-action": lambda: dict(prior=around(flow(2), past=1)),
+    "sac-kl": lambda: dict(prior=around(Gaussian(2, 2, key=jax.random.key(1)), past=1)),
+    "sac-pink": lambda: dict(noise_horizon=20),
+    "sac-ou": dict,
+    "sac-zeta": dict,
+    "rlpd": lambda: dict(data=recordings()),
+}
+SHORT = SMALL | dict(steps=250, warmup=130)
+
+
+def train(method, out=None, **more):
+    options = SHORT | KINDS[method]() | more
+    return sfp.train(maze(), method=method, out=out, **options)
+
+
+def test_every_method_is_tried():
+    assert set(KINDS) == set(METHODS)
+
+
+@pytest.mark.parametrize("method", [m for m in KINDS if m not in ("sac", "sfp")])
+def test_a_run_that_was_interrupted_ends_with_the_same_bits(tmp_path, method):
+    """Once in the warm-up and once after it, in the middle of episodes of 60 steps."""
+    train(method, tmp_path / "whole")
+    for i, step in enumerate((100, 200)):
+
+        def stop(now, step=step):
+            if now == step:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        with pytest.raises(Interrupted):
+            train(method, tmp_path / "run", progress=stop, resume=i > 0)
+    trained = train(method, tmp_path / "run", resume=True)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+    whole(tmp_path / "run")
+    assert_acts_like_its_evaluation(trained, tmp_path / "run")
+
+
+def assert_acts_like_its_evaluation(trained, folder):
+    """Kept, loaded and asked through `predict`, a policy earns what was logged."""
+    kept = sfp.Trained.load(folder)
+    world = World(maze())
+    for policy in (trained, kept):
+        act, played = policy.tester(FIRST_SEED), []
+        sight = world.reset(FIRST_SEED)
+        policy.reset(FIRST_SEED)
+        for _ in range(10):
+            seen = {"observation": sight.obs, "desired_goal": sight.goal}
+            scaled = act(sight.state)
+            np.testing.assert_allclose(policy.predict(seen), scaled, atol=1e-5)
+            played.append(scaled)
+            sight = world.step(scaled).sight
+        assert np.abs(played).max() <= 1.0
+
+
+def test_a_policy_that_remembers_takes_one_observation_at_a_time():
+    trained = train("parrot-action", steps=100)
+    seen = {"observation": np.zeros((2, 2)), "desired_goal": np.zeros((2, 2))}
+    with pytest.raises(SfpError, match="one observation at a time, received 2"):
+        trained.predict(seen)
+    assert train("parrot-state", steps=100).predict(seen).shape == (2, 2)
+
+
+# --- bad input ------------------------------------------------------------------------
+
+NOTHING_ELSE = {"observations": None, "goals": None}
+
+BAD = {
+    "sac-bc without recordings": (dict(method="sac-bc"), "needs recordings with obser"),
+    "rlpd without recordings": (dict(method="rlpd"), "needs recordings with obser"),
+    "sac with recordings": (dict(method="sac", data=recordings()), "leave out data"),
+    "actions alone": (
+        dict(
+            method="sac-bc", data=replace(recordings(), observations=None, goals=None)
+        ),
+        "needs observations and goals in the recordings",
+    ),
+    "other states": (
+        dict(method="rlpd", data=recordings(observations=5)),
+        "some recordings has observations of 5 numbers, .* of 2",
+    ),
+    "other goals": (
+        dict(method="sac-bc", data=recordings(goals=1)),
+        "goals of 1 numbers, .* of 2.*state-free prior",
+    ),
+    "other bounds": (
+        dict(method="rlpd", data=replace(recordings(), high=np.full(2, 2.0, "f4"))),
+        "some recordings is for actions within",
+    ),
+    "a prior for BC": (dict(method="sac-bc", prior=make_prior()), "takes no prior"),
+    "no prior": (dict(method="parrot-state"), "method parrot-state needs a prior"),
+    "a state-free flow for parrot-state": (
+        dict(method="parrot-state", prior=around(flow(2), past=1)),
+        "needs a flow that sees the state alone, this one sees",
+    ),
+    "a behavioural flow for parrot-action": (
+        dict(method="parrot-action", prior=around(flow(4), state=4)),
+        "needs a state-free flow, this one sees",
+    ),
+    "no flow": (
+        dict(method="parrot-action", prior=make_prior()),
+        "invertible prior, received a Steady",
+    ),
+    "no Gaussian": (
+        dict(method="sac-kl", prior=make_prior()),
+        "closed form, received a Steady",
+    ),
+    "tuned alpha": (
+        KINDS["sac-kl"]() | dict(method="sac-kl", tune_alpha=True),
+        "no entropy to tune alpha by",
+    ),
+    "a state of another size": (
+        dict(method="parrot-state", prior=around(flow(7), state=7)),
+        "sees a state of 7 numbers, .* shows 2 .*state-free prior would work",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD))
+def test_one_line_says_what_is_missing(case, tmp_path):
+    given, message = BAD[case]
+    with pytest.raises(SfpError, match=message) as caught:
+        sfp.train(maze(), out=tmp_path / "run", **(SHORT | given))
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_rlpd_needs_goals_and_to_see_what_was_achieved():
+    with pytest.raises(SfpError, match="rlpd needs goals"):
+        sfp.train(
+            "probe/Drift-v0",
+            method="rlpd",
+            data=drifting(),
+            **SHORT,
+        )
+
+    class Hidden(gym.ObservationWrapper):
+        def observation(self, observation):
+            return observation | {"observation": observation["observation"] + 1}
+
+    env = Hidden(gym.make("probe/Reach-v0"))
+    with pytest.raises(SfpError, match="does not show the achieved goal"):
+        sfp.train(env, method="rlpd", eval_env=env, data=recordings(), **SHORT)
+
+
+def drifting():
+    rng = np.random.default_rng(0)
+    low, high = np.array([-1.0, 0.0]), np.array([2.0, 0.5])
+    episode = {
+        "actions": rng.uniform(low, high, (30, 2)).astype(np.float32),
+        "observations": rng.uniform(-1, 1, (30, 3)).astype(np.float32),
+    }
+    return assemble([episode], source="drift", low=low, high=high)
+
+
+def test_bc_works_without_goals():
+    trained = sfp.train(
+        "probe/Drift-v0", method="sac-bc", data=drifting(), bc_epochs=1, **SHORT
+    )
+    assert trained.predict(np.zeros(3)).shape == (2,)
