@@ -190,9 +190,9 @@ def test_rlpd_needs_goals_and_to_see_what_was_achieved():
         def observation(self, observation):
             return observation | {"observation": observation["observation"] + 1}
 
-    env = Hidden(gym.make("probe/Reach-v0"))
+    env, other = (Hidden(gym.make("probe/Reach-v0")) for _ in range(2))
     with pytest.raises(SfpError, match="does not show the achieved goal"):
-        sfp.train(env, method="rlpd", eval_env=env, data=recordings(), **SHORT)
+        sfp.train(env, method="rlpd", eval_env=other, data=recordings(), **SHORT)
 
 
 def drifting():

@@ -258,6 +258,19 @@ METHODS: dict[str, Method] = {
 }
 
 
+def requirements() -> list[dict[str, str]]:
+    """Method x what recordings must contain x what must match; the docs show it."""
+    return [
+        {
+            "method": name,
+            "training takes": {"prior": "--prior", "data": "--data"}.get(m.takes, "-"),
+            "recordings must contain": m.needs,
+            "recordings and task must share": m.match,
+        }
+        for name, m in METHODS.items()
+    ]
+
+
 def get_method(name: str, prior: Prior | None, data: object = None) -> Method:
     """The method of that name, if it has what it needs and nothing else."""
     if name not in METHODS:

@@ -24,7 +24,7 @@ def list_known(
         kind: which table.
         json: print one JSON document.
     """
-    from sfp.agents.methods import METHODS
+    from sfp.agents.methods import METHODS, requirements
     from sfp.analysis.explorers import EXPLORERS
     from sfp.data.sources.minari import local_datasets
     from sfp.envs.registry import TASKS
@@ -48,3 +48,5 @@ def list_known(
         for name, summary in tables[table]
     ]
     show(rows, json=json, notes=[] if rows else [f"There are no {kind} yet."])
+    if kind == "methods" and not json:
+        show(requirements(), json=False, title="What each needs from recordings")

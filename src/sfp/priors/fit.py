@@ -51,7 +51,7 @@ class Fitting:
         evaluation: held-out pairs looked at after each epoch.
     """
 
-    epochs: int = 40
+    epochs: int = 80
     epoch_steps: int | None = 1000
     batch: int = 400
     learning_rate: float = 1e-3

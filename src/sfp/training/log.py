@@ -32,6 +32,7 @@ TABLES: dict[str, tuple[str, ...]] = {
         "losses/policy",
         "losses/entropy",
         "losses/alpha",
+        "losses/kl",
         "losses/mixing",
         "losses/q_prior_minus_policy",
         "mixing/replay",
