@@ -21,6 +21,7 @@ from sfp.config import Mixture, Networks, Rivals, Schedule
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, unknown
 from sfp.priors.base import Prior
+from sfp.priors.conditioning import states
 from sfp.priors.gaussian import Gaussian
 from sfp.priors.realnvp import RealNVP
 from sfp.walks.noise import Colored, Noise, OrnsteinUhlenbeck, Zeta
@@ -130,12 +131,10 @@ def _kl(given: Ingredients) -> Agent:
 def _bc(given: Ingredients) -> Agent:
     data = given.data
     assert data is not None
-    assert data.observations is not None
-    parts = [data.observations] + ([data.goals] if given.goal_size else [])
     middle, half = (data.high + data.low) / 2, (data.high - data.low) / 2
     return BC(
         *given.sac,
-        states=np.concatenate(parts, axis=1).astype(np.float32),
+        states=states(data).astype(np.float32),
         actions=((data.actions - middle) / half).astype(np.float32),
         batch=given.schedule.batch,
         epochs=given.rivals.bc_epochs,

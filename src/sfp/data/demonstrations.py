@@ -77,6 +77,7 @@ def fill_replay(
         gamma=gamma,
         hindsight=hindsight,
         reward=reward,
+        moving_goals=True,
     )
     piece = replay.like(0, count) | {
         "obs": obs,

@@ -59,6 +59,8 @@ class EpisodeReplay:
         gamma: discount per step.
         hindsight: for each true goal, this many that the episode achieved later.
         reward: needed for hindsight.
+        moving_goals: whether goals change within an episode, as those of recordings do;
+            rewards are then computed for the one goal of a transition.
     """  # noqa: D205
 
     def __init__(
@@ -70,6 +72,7 @@ class EpisodeReplay:
         gamma: float = 0.99,
         hindsight: float = 0.0,
         reward: Reward | None = None,
+        moving_goals: bool = False,
     ):
         at_least(3, capacity=capacity)
         at_least(1, n_step=n_step)
@@ -83,6 +86,7 @@ class EpisodeReplay:
         self.capacity, self.sizes = capacity, sizes
         self.n_step, self.gamma = n_step, gamma
         self.hindsight, self._reward = hindsight, reward
+        self._computes_rewards = bool(hindsight) or moving_goals
         self.columns = {
             "obs": np.zeros((capacity, sizes.obs), np.float32),
             "achieved": np.zeros((capacity, sizes.goal), np.float32),
@@ -244,7 +248,7 @@ class EpisodeReplay:
         """Sums of up to n discounted rewards, for the goals given."""
         ahead = np.arange(self.n_step)
         steps = t[:, None] + np.minimum(ahead, length[:, None] - 1)
-        if self.hindsight and self._reward:
+        if self._computes_rewards and self._reward:
             achieved = self._at("achieved", steps + 1)
             wanted = np.broadcast_to(goal[:, None], achieved.shape)
             flat = (-1, self.sizes.goal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,7 @@ def fitting_recordings(
                 f"{sizes[column]}: method {name} needs recordings of the same kind. A "
                 "state-free prior (method sfp) needs actions alone."
             )
-    return data
+    return data if world.has_goals else replace(data, goals=None)
 
 
 def half_replay(
