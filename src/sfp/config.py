@@ -185,6 +185,18 @@ class Rivals:
         at_least(0, bc_epochs=self.bc_epochs)
         at_least(1, noise_longest=self.noise_longest)
         at_least(2, noise_horizon=self.noise_horizon)
+        for name, low, high in (
+            ("polyrl_angle", 0.0, 1.57),
+            ("polyrl_variance", 0.0, 1.0),
+            ("polyrl_beta", 1e-9, 1.0 - 1e-9),
+            ("noise_exponent", 0.0, 4.0),
+            ("noise_theta", 1e-9, 1.0),
+        ):
+            if not low <= getattr(self, name) <= high:
+                raise SfpError(
+                    f"expected {name} within [{low:g}, {high:g}], received "
+                    f"{getattr(self, name)}."
+                )
 
 
 GROUPS = (Schedule, Networks, Mixture, Rivals)

@@ -332,6 +332,13 @@ def test_cloning_recovers_a_known_linear_policy():
     assert told[-1] == 1.0
     assert not moved(fresh.critics, state.critics)
     assert not moved(fresh.policy_adam, state.policy_adam)
+    actor, rng = jax.tree.map(np.asarray, state.policy), np.random.default_rng(0)
+    draws = [
+        agent.act(actor, agent.begin(rng), states[0], rng=rng, phase="warmup")[0].action
+        for _ in range(200)
+    ]
+    # The clone explores from the beginning on.
+    assert np.std(np.arctanh(draws), axis=0).max() < 0.2
     again = agent.prepare(fresh, jax.random.key(1))
     assert not moved(state, again)
 

@@ -20,7 +20,8 @@ from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.gaussian import Gaussian
 from sfp.priors.realnvp import PARROT, RealNVP
-from sfp.training.evaluate import FIRST_SEED
+from sfp.training.evaluate import FIRST_SEED, evaluate
+from sfp.training.log import read_table
 from sfp.training.world import World
 
 
@@ -58,7 +59,7 @@ KINDS = {
     "sac-zeta": dict,
     "rlpd": lambda: dict(data=recordings()),
 }
-SHORT = SMALL | dict(steps=250, warmup=130)
+SHORT = SMALL | dict(steps=300, warmup=130)
 
 
 def train(method, out=None, **more):
@@ -89,20 +90,23 @@ def test_a_run_that_was_interrupted_ends_with_the_same_bits(tmp_path, method):
 
 
 def assert_acts_like_its_evaluation(trained, folder):
-    """Kept, loaded and asked through `predict`, a policy earns what was logged."""
+    """Kept, loaded and asked through `predict`, a policy does what was logged."""
     kept = sfp.Trained.load(folder)
     world = World(maze())
+    last = read_table(folder, "eval")[-1]
     for policy in (trained, kept):
-        act, played = policy.tester(FIRST_SEED), []
+        row, played = evaluate(world, policy.tester, SHORT["eval_episodes"])
+        assert row == {name: last[name] for name in row}
+        act = policy.tester(FIRST_SEED)
         sight = world.reset(FIRST_SEED)
         policy.reset(FIRST_SEED)
-        for _ in range(10):
+        for t in range(10):
             seen = {"observation": sight.obs, "desired_goal": sight.goal}
             scaled = act(sight.state)
             np.testing.assert_allclose(policy.predict(seen), scaled, atol=1e-5)
-            played.append(scaled)
+            assert np.abs(scaled).max() <= 1.0
             sight = world.step(scaled).sight
-        assert np.abs(played).max() <= 1.0
+            np.testing.assert_array_equal(sight.obs, played[0].sights[t + 1].obs)
 
 
 def test_a_policy_that_remembers_takes_one_observation_at_a_time():
@@ -161,6 +165,16 @@ BAD = {
         KINDS["sac-kl"]() | dict(method="sac-kl", tune_alpha=True),
         "no entropy to tune alpha by",
     ),
+    "too few pairs": (
+        dict(method="sac-bc", data=recordings(episodes=1, length=5)),
+        "some recordings has 5 pairs, fewer than a batch of 8",
+    ),
+    "goals that change what actions mean": (
+        KINDS["parrot-state"]() | dict(method="parrot-state", hindsight=4.0),
+        "method parrot-state allows no hindsight",
+    ),
+    "an angle": (dict(method="sac-polyrl", polyrl_angle=2.0), "polyrl_angle within"),
+    "a colour": (dict(method="sac-pink", noise_exponent=-1), "noise_exponent within"),
     "a state of another size": (
         dict(method="parrot-state", prior=around(flow(7), state=7)),
         "sees a state of 7 numbers, .* shows 2 .*state-free prior would work",

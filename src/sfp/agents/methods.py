@@ -86,6 +86,8 @@ class Method:
         check: refuses a prior of another kind; gets the method's name.
         alpha: by suite; "" is any other.
         hindsight: by suite; "" is any other.
+        relabels: False if an action means something else under another goal.
+        hint: how to get the prior it takes.
     """
 
     build: Callable[[Ingredients], Agent]
@@ -99,6 +101,8 @@ class Method:
         default_factory=lambda: {"point-maze": 0.02, "": 0.2}
     )
     hindsight: Mapping[str, float] = field(default_factory=lambda: {"": 4.0})
+    relabels: bool = True
+    hint: str = "`sfp fit DATA --out PRIOR`, or the shipped one for point-mazes, room"
 
 
 def _sfp(given: Ingredients) -> Agent:
@@ -131,6 +135,11 @@ def _kl(given: Ingredients) -> Agent:
 def _bc(given: Ingredients) -> Agent:
     data = given.data
     assert data is not None
+    if len(data.actions) < given.schedule.batch:
+        raise SfpError(
+            f"{data.source} has {len(data.actions)} pairs, fewer than a batch of "
+            f"{given.schedule.batch}: record more or lower the batch size."
+        )
     middle, half = (data.high + data.low) / 2, (data.high - data.low) / 2
     return BC(
         *given.sac,
@@ -202,7 +211,7 @@ METHODS: dict[str, Method] = {
         _bc,
         "SAC whose policy is first cloned from recorded states and actions",
         takes="data",
-        needs="actions, states, goals",
+        needs="actions, states (and goals, where the task has them)",
         match=STATES,
         columns=("observations", "goals"),
     ),
@@ -213,9 +222,12 @@ METHODS: dict[str, Method] = {
         _parrot,
         "SAC in the noise space of a flow that sees the state",
         takes="prior",
-        needs="actions, states, goals",
-        match=STATES,
+        needs="actions, states (and goals, if the flow is to see them)",
+        match="action space, what the flow sees",
         check=_flow_of_states,
+        hindsight={"": 0.0},
+        relabels=False,
+        hint="`sfp fit DATA --state --past-actions 0 --model parrot --out PRIOR`",
     ),
     "parrot-action": Method(
         _parrot,
@@ -232,6 +244,7 @@ METHODS: dict[str, Method] = {
         needs="actions (and states, for a prior that sees them)",
         match="action space (and what a prior with states sees)",
         check=_gaussian,
+        hint="`sfp fit DATA --model gaussian --out PRIOR`",
         alpha={"": 2e-3},
     ),
     "sac-pink": Method(
@@ -277,10 +290,7 @@ def get_method(name: str, prior: Prior | None, data: object = None) -> Method:
     method = METHODS[name]
     if method.takes == "prior":
         if prior is None:
-            raise SfpError(
-                f"method {name} needs a prior: fit one with `sfp fit`, or take the "
-                "shipped one for point-mazes, --prior room."
-            )
+            raise SfpError(f"method {name} needs a prior (--prior): {method.hint}.")
         method.check(name, prior)
     elif prior is not None:
         raise SfpError(f"method {name} takes no prior: leave it out.")

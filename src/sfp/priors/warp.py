@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import ndtri
+from jax.scipy.special import ndtr, ndtri
 from jaxtyping import Array, Float
 
 from sfp.priors.base import CLAMP, Given, Prior
@@ -33,12 +34,15 @@ def reach(
     actions: Float[np.ndarray, "n dims"],
     contexts: Float[np.ndarray, "n context"],
 ) -> Float[np.ndarray, " n"]:
-    """The largest |u| over the dimensions that leads to each action; above 1: none."""
-    import jax
+    """The largest |u| over the dimensions that leads to each action; above 1: none.
+
+    Infinite where the action lies beyond what samples are clamped to.
+    """
 
     def needed(action, context):
         scaled = (action - prior.frame.middle) / prior.frame.half
         z, _ = prior.model.forward(scaled, prior.scaled(context))  # pyright: ignore[reportAttributeAccessIssue]
-        return jnp.abs(z).max() / ndtri(0.5 + 0.5 * SHARE)
+        unit = jnp.abs(ndtr(z) - 0.5).max() / (0.5 * SHARE)
+        return jnp.where(jnp.abs(scaled).max() > CLAMP, jnp.inf, unit)
 
     return np.asarray(jax.jit(jax.vmap(needed))(actions, contexts))

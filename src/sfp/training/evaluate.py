@@ -42,11 +42,6 @@ class Episode:
         return float(sum(self.rewards))
 
 
-def episode_rng(seed: int) -> np.random.Generator:
-    """For those who toss a coin at the beginning of a test episode."""
-    return np.random.default_rng([seed, 5])
-
-
 def play(world: World, act: Act, seed: int) -> Episode:
     """One episode."""
     sight = world.reset(seed)

@@ -16,9 +16,10 @@ from sfp.config import Schedule
 from sfp.data.replay import EpisodeReplay
 from sfp.errors import Interrupted, SfpError
 from sfp.training.checkpoint import Checkpoints
-from sfp.training.evaluate import episode_rng, evaluate, solved_at
+from sfp.training.evaluate import evaluate, solved_at
 from sfp.training.log import Clock, Log
 from sfp.training.rollout import Rollout
+from sfp.training.trained import episode_rng
 from sfp.training.world import World
 from sfp.types import Batch
 

@@ -17,7 +17,7 @@ from sfp.priors.base import check_bounds
 from sfp.training.world import World
 
 PROBES = 10
-"""Steps that show where an observation holds the achieved goal."""
+"""Episodes whose beginnings show where an observation holds the achieved goal."""
 
 
 def fitting_recordings(
@@ -37,11 +37,13 @@ def fitting_recordings(
             f"{data.source} has {', '.join(data.columns)}. A state-free prior (method "
             "sfp) needs actions alone."
         )
+    for column in columns:
+        values = np.asarray(getattr(data, column))
+        data = replace(data, **{column: values.reshape(len(values), -1)})
     check_bounds(data.low, data.high, world.low, world.high, data.source)
     sizes = {"observations": world.obs_size, "goals": world.goal_size}
     for column in columns:
-        found = np.asarray(getattr(data, column))
-        size = int(np.prod(found.shape[1:]))
+        size = np.shape(getattr(data, column))[1]
         if size != sizes[column]:
             raise SfpError(
                 f"{data.source} has {column} of {size} numbers, {world.name} of "
@@ -66,6 +68,12 @@ def half_replay(
         "hindsight": replay.hindsight,
         "reward": world.rewards,
     }
+    try:
+        world.check_hindsight()
+    except SfpError as error:
+        raise SfpError(
+            f"method rlpd computes the rewards of recordings: {error}"
+        ) from None
     part = _achieved_part(world)
     filled = fill_replay(demonstrations, part=part, **options)
     return HalfReplay(replay.capacity, replay.sizes, demonstrations=filled, **options)
@@ -73,13 +81,11 @@ def half_replay(
 
 def _achieved_part(world: World) -> slice:
     """Where an observation holds the goal that it achieves."""
-    rng, sight = np.random.default_rng(0), world.reset(0)
-    sights = [sight]
-    for _ in range(PROBES):
+    rng, sights = np.random.default_rng(0), []
+    for seed in range(PROBES):
+        sights.append(world.reset(seed))
         outcome = world.step(rng.uniform(-1.0, 1.0, world.action_size))
         sights.append(outcome.sight)
-        if outcome.terminated or outcome.truncated:
-            break
     for first in range(world.obs_size - world.goal_size + 1):
         part = slice(first, first + world.goal_size)
         if all(np.array_equal(s.obs[part], s.achieved) for s in sights):

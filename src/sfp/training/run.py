@@ -126,8 +126,14 @@ def train(
         _check_prior(prior, called, world)
     if data is not None:
         data = fitting_recordings(data, method, chosen, world)
+    if schedule.hindsight and not chosen.relabels:
+        raise SfpError(
+            f"method {method} allows no hindsight: under another goal its actions mean "
+            "something else. Leave hindsight out."
+        )
     if schedule.hindsight is None:
-        default = 4.0 if preset == "paper" else _of(chosen.hindsight, suite)
+        paper = preset == "paper" and chosen.relabels
+        default = 4.0 if paper else _of(chosen.hindsight, suite)
         schedule = replace(schedule, hindsight=default if world.has_goals else 0.0)
     if schedule.hindsight:
         world.check_hindsight()

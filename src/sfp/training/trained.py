@@ -72,6 +72,11 @@ class PolicySpec:
             raise ValueError("its sizes or bounds contradict each other")
 
 
+def episode_rng(seed: int) -> np.random.Generator:
+    """For those who toss a coin at the beginning of a test episode."""
+    return np.random.default_rng([seed, 5])
+
+
 @dataclass
 class Trained:
     """A policy that acts in the environment's own units.
@@ -105,8 +110,8 @@ class Trained:
 
         Only what acts through a flow of past actions remembers any.
         """
-        rng = np.random.default_rng(seed)
-        self._past = draw_seed(self.flow, rng) if self.flow is not None else None
+        flow, rng = self.flow, episode_rng(seed)
+        self._past = draw_seed(flow, rng) if flow is not None else None
 
     def predict(self, obs: Any, *, deterministic: bool = True) -> np.ndarray:
         """The action for an observation, or actions for a batch of them.
@@ -135,7 +140,7 @@ class Trained:
         """Who acts in a test episode: the mean, in [-1, 1], for states with goals."""
         if self.flow is None:
             return partial(mean_action, self._weights)
-        past = draw_seed(self.flow, np.random.default_rng(seed))
+        past = draw_seed(self.flow, episode_rng(seed))
         return warping(self._warped, past, self._weights)
 
     def _through_flow(self, units: np.ndarray, states: np.ndarray) -> np.ndarray:
