@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from sfp.data.collect import collect
     from sfp.data.sources import load
     from sfp.data.trajectories import Trajectories
+    from sfp.interface import fit, train
     from sfp.priors.base import Prior
-    from sfp.priors.fit import fit
     from sfp.priors.store import load_prior
-    from sfp.training.run import train
     from sfp.training.trained import Trained
 
 _HOME = {
@@ -31,10 +30,10 @@ _HOME = {
     "collect": "sfp.data.collect",
     "describe": "sfp.analysis.description",
     "explore": "sfp.analysis.explorers",
-    "fit": "sfp.priors.fit",
+    "fit": "sfp.interface",
     "load": "sfp.data.sources",
     "load_prior": "sfp.priors.store",
-    "train": "sfp.training.run",
+    "train": "sfp.interface",
 }
 __all__ = [
     "Prior",

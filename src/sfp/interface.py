@@ -1,0 +1,45 @@
+"""What Python users call: the same functions, with a progress bar on a terminal."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from sfp.cli.console import fitting_progress, training_progress
+from sfp.config import Schedule
+from sfp.data.trajectories import Trajectories
+from sfp.priors.base import Prior
+from sfp.priors.fit import PRESETS
+from sfp.priors.fit import fit as _fit
+from sfp.training.run import train as _train
+from sfp.training.trained import Trained
+
+
+@functools.wraps(_train)
+def train(env: Any, **given: Any) -> Trained:
+    """As `sfp.training.run.train`; whoever passes `progress` gets no bar."""
+    if "progress" in given:
+        return _train(env, **given)
+    label = f"{given.get('method', 'sfp')} on {env if isinstance(env, str) else 'it'}"
+    total = int(given.get("steps", Schedule.steps))
+    with training_progress(label, total) as (pulse, listen, prepared):
+        listeners = (*given.pop("listeners", ()), listen)
+        return _train(
+            env,
+            **{"report": prepared} | given,
+            listeners=listeners,
+            progress=pulse,
+        )
+
+
+@functools.wraps(_fit)
+def fit(data: Trajectories, **given: Any) -> Prior:
+    """As `sfp.priors.fit.fit`; whoever passes `progress` gets no bar."""
+    if "progress" in given:
+        return _fit(data, **given)
+    preset = PRESETS.get(given.get("preset", "default"))
+    epochs = int(given.get("epochs", preset.epochs if preset else 0))
+    with fitting_progress(
+        f"fitting {given.get('model', 'realnvp')}", epochs
+    ) as advance:
+        return _fit(data, **given, progress=lambda row: advance(int(row["epoch"]), row))

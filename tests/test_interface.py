@@ -1,0 +1,47 @@
+"""Python users see a bar on a terminal, and can look on themselves instead."""
+
+import numpy as np
+import pytest
+
+import sfp
+from sfp.data.trajectories import assemble
+
+SMALL = dict(steps=200, warmup=50, update_after=50, batch=8, width=8, mixing_width=8)
+SMALL |= dict(eval_every=100, eval_episodes=1, log_every=100)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    episodes = [{"actions": rng.uniform(-1, 1, (100, 2))} for _ in range(4)]
+    return assemble(episodes, source="test")
+
+
+FIT = dict(past_actions=1, model="gaussian", epochs=2, epoch_steps=5, batch=16)
+
+
+def test_a_terminal_shows_a_bar(monkeypatch, capsys, data):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    sfp.fit(data, **FIT)
+    assert "fitting gaussian" in capsys.readouterr().err
+    sfp.train("room", method="sac", **SMALL)
+    assert "sac on room" in capsys.readouterr().err
+
+
+def test_no_terminal_or_own_callbacks_no_bar(capsys, data):
+    rows, steps, heard = [], [], []
+    sfp.fit(data, **FIT, progress=rows.append)
+    assert [row["epoch"] for row in rows] == [1, 2]
+    sfp.train("room", method="sac", **SMALL, progress=steps.append)
+    assert steps[-1] == 200
+    sfp.train(
+        "room", method="sac", **SMALL, listeners=(lambda s, row: heard.append(s),)
+    )
+    assert heard[-1] == 200
+    assert capsys.readouterr().err == ""
+
+
+def test_help_is_that_of_the_functions_behind_them():
+    assert "Learn a prior from trajectories" in (sfp.fit.__doc__ or "")
+    assert "Learn a task" in (sfp.train.__doc__ or "")
