@@ -21,15 +21,11 @@ def train(env: Any, **given: Any) -> Trained:
     if "progress" in given:
         return _train(env, **given)
     label = f"{given.get('method', 'sfp')} on {env if isinstance(env, str) else 'it'}"
-    total = int(given.get("steps", Schedule.steps))
+    total = _count(given, "steps", Schedule.steps)
     with training_progress(label, total) as (pulse, listen, prepared):
         listeners = (*given.pop("listeners", ()), listen)
-        return _train(
-            env,
-            **{"report": prepared} | given,
-            listeners=listeners,
-            progress=pulse,
-        )
+        told = {"report": prepared} | given
+        return _train(env, **told, listeners=listeners, progress=pulse)
 
 
 @functools.wraps(_fit)
@@ -37,9 +33,14 @@ def fit(data: Trajectories, **given: Any) -> Prior:
     """As `sfp.priors.fit.fit`; whoever passes `progress` gets no bar."""
     if "progress" in given:
         return _fit(data, **given)
-    preset = PRESETS.get(given.get("preset", "default"))
-    epochs = int(given.get("epochs", preset.epochs if preset else 0))
-    with fitting_progress(
-        f"fitting {given.get('model', 'realnvp')}", epochs
-    ) as advance:
+    preset = PRESETS.get(given.get("preset", "default"), PRESETS["default"])
+    total = _count(given, "epochs", preset.epochs)
+    label = f"fitting {given.get('model', 'realnvp')}"
+    with fitting_progress(label, total) as advance:
         return _fit(data, **given, progress=lambda row: advance(int(row["epoch"]), row))
+
+
+def _count(given: dict[str, Any], name: str, default: int) -> int:
+    """How long the bar is; what is no number is refused further on."""
+    value = given.get(name, default)
+    return int(value) if isinstance(value, int | float) else default
