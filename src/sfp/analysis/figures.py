@@ -32,18 +32,25 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
+ABREAST = 4
+"""Mazes side by side, at most."""
+
+
 def trajectory_figure(
     layout: Layout, explorations: Sequence[Exploration], *, shown: int = 20
 ) -> Figure:
     """The paper's qualitative figure: the first walks of each explorer in the maze."""
     width, height = layout.high - layout.low
     stacked = height < width / 3
-    rows, columns = (len(explorations), 1) if stacked else (1, len(explorations))
+    columns = 1 if stacked else min(ABREAST, len(explorations))
+    rows = -(-len(explorations) // columns)
     side = 8.4 if stacked else 4.2
     size = columns * side, rows * (max(0.4, side * height / width) + 0.4)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axis, exploration in zip(axes, explorations, strict=True):
+    for axis in axes[len(explorations) :]:
+        axis.set_axis_off()
+    for axis, exploration in zip(axes, explorations, strict=False):
         draw_maze(axis, layout)
         walks = exploration.paths[:shown]
         colours = mpl.colormaps["viridis"](np.linspace(0.0, 0.9, len(walks)))
