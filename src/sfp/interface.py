@@ -24,7 +24,7 @@ def train(env: Any, **given: Any) -> Trained:
     total = _count(given, "steps", Schedule.steps)
     with training_progress(label, total) as (pulse, listen, prepared):
         listeners = (*given.pop("listeners", ()), listen)
-        told = {"report": prepared} | given
+        told: dict[str, Any] = {"report": prepared} | given
         return _train(env, **told, listeners=listeners, progress=pulse)
 
 

@@ -34,7 +34,7 @@ def other_actions(env, space):
     ("changes", "match"),
     [
         ({"method": "sfp"}, "method sfp needs a prior.*--prior room"),
-        ({"prior": "room"}, "the prior is for actions within .*rescale"),
+        ({"method": "sfp", "prior": "room"}, "room is for actions within .*rescale"),
         ({"method": "scc"}, "unknown method 'scc': did you mean sac"),
         ({"step": 100}, "unknown setting 'step': did you mean steps"),
         ({"env": "mase"}, "unknown task 'mase': did you mean maze"),
@@ -306,4 +306,4 @@ def test_the_paper_is_the_default():
     """Tables of the appendix."""
     paper = Schedule()
     assert (paper.batch, paper.n_step, paper.capacity) == (100, 10, 500_000)
-    assert sfp.train is train
+    assert sfp.train.__wrapped__ is train  # pyright: ignore

@@ -102,7 +102,7 @@ class Method:
     )
     hindsight: Mapping[str, float] = field(default_factory=lambda: {"": 4.0})
     relabels: bool = True
-    hint: str = "`sfp fit DATA --out PRIOR`, or the shipped one for point-mazes, room"
+    hint: str = "`sfp fit DATA --out PRIOR`; for point-mazes one ships, --prior room"
 
 
 def _sfp(given: Ingredients) -> Agent:
@@ -290,7 +290,7 @@ def get_method(name: str, prior: Prior | None, data: object = None) -> Method:
     method = METHODS[name]
     if method.takes == "prior":
         if prior is None:
-            raise SfpError(f"method {name} needs a prior (--prior): {method.hint}.")
+            raise SfpError(f"method {name} needs a prior: {method.hint}.")
         method.check(name, prior)
     elif prior is not None:
         raise SfpError(f"method {name} takes no prior: leave it out.")

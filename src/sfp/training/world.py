@@ -12,10 +12,13 @@ from gymnasium import spaces
 
 from sfp.envs.registry import get_task
 from sfp.errors import SfpError
-
-GOAL_KEYS = ("observation", "achieved_goal", "desired_goal")
-TOLERANCE = 1e-5
-"""Observations may leave their space by this share of its size: rounding."""
+from sfp.training.spaces import (
+    GOAL_KEYS,
+    action_bounds,
+    limits_of,
+    observation_parts,
+    size_of,
+)
 
 
 @dataclass
@@ -77,15 +80,15 @@ class World:
     def __init__(self, env: gym.Env, name: str | None = None):
         self.env = env
         self.name = name or (env.spec.id if env.spec else type(env.unwrapped).__name__)
-        self.low, self.high = _bounds(env, self.name)
+        self.low, self.high = action_bounds(env, self.name)
         self._shape = env.action_space.shape
         self._dtype = env.action_space.dtype
-        self._spaces = _spaces(env, self.name)
+        self._spaces = observation_parts(env, self.name)
         self.has_goals = len(self._spaces) == 3
-        self.obs_size = _size(self._spaces[0])
-        self.goal_size = _size(self._spaces[2]) if self.has_goals else 0
+        self.obs_size = size_of(self._spaces[0])
+        self.goal_size = size_of(self._spaces[2]) if self.has_goals else 0
         self.action_size = len(self.low)
-        self._limits = [_limits(space) for space in self._spaces]
+        self._limits = [limits_of(space) for space in self._spaces]
         self._where = "before the first reset"
 
     @property
@@ -261,49 +264,3 @@ class World:
                 "space: mend the environment, or widen the space."
             )
         return flat
-
-
-def _bounds(env: gym.Env, name: str) -> tuple[np.ndarray, np.ndarray]:
-    space = env.action_space
-    if not isinstance(space, spaces.Box):
-        raise SfpError(
-            f"{name} has {type(space).__name__} actions: expected a Box of numbers."
-        )
-    low, high = (np.asarray(x, np.float64).ravel() for x in (space.low, space.high))
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise SfpError(
-            f"{name} has unbounded actions: wrap it so that they are bounded "
-            "(gymnasium.wrappers.RescaleAction, ClipAction)."
-        )
-    if (low >= high).any():
-        raise SfpError(f"{name} has actions without range: {low} to {high}.")
-    return low, high
-
-
-def _spaces(env: gym.Env, name: str) -> list[spaces.Box]:
-    """The parts of an observation: one, or the three of a goal environment."""
-    space = env.observation_space
-    parts = [space]
-    if isinstance(space, spaces.Dict):
-        if set(GOAL_KEYS) <= set(space.spaces):
-            parts = [space[key] for key in GOAL_KEYS]
-        elif all(isinstance(part, spaces.Box) for part in space.values()):
-            parts = [spaces.flatten_space(space)]
-    if not all(isinstance(part, spaces.Box) for part in parts):
-        raise SfpError(
-            f"{name} has {type(space).__name__} observations: expected a Box or a Dict "
-            f"of {', '.join(GOAL_KEYS)}."
-        )
-    return parts  # pyright: ignore[reportReturnType]
-
-
-def _size(space: spaces.Box) -> int:
-    return int(np.prod(space.shape))
-
-
-def _limits(space: spaces.Box) -> tuple[np.ndarray, np.ndarray]:
-    low, high = (np.asarray(x, np.float64).ravel() for x in (space.low, space.high))
-    finite = np.isfinite(low) & np.isfinite(high)
-    slack = TOLERANCE * np.where(finite, high - low, 0.0)
-    most = float(np.finfo(np.float32).max)
-    return np.maximum(low - slack, -most), np.minimum(high + slack, most)
