@@ -65,7 +65,7 @@ def test_listeners_hear_of_known_numbers_only():
     [
         ("0.25", "a quarter", "not made of numbers"),
         ("0.25", "0.25,,,,,,,,,,,,,,,,,,,,", "not made of numbers"),
-        (",0.25,,,,,,,,,,,\n", "\n", "not made of numbers"),
+        (",0.25,,,,,,,,,,,,\n", "\n", "not made of numbers"),
         ("\n50,", "\nfifty,", "not made of numbers"),
         ("losses/q,", "losses/v,", "other columns: another version"),
     ],
