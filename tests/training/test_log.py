@@ -1,5 +1,7 @@
 """Tables: tidy, whole after a cut, and nothing unknown in them."""
 
+import csv
+
 import pytest
 from faults import scalars
 
@@ -81,6 +83,24 @@ def test_damaged_tables_are_one_line(tmp_path, log, old, new, match):
     path.write_bytes(b"\xff\xfe\n")
     with pytest.raises(SfpError, match="damaged"):
         read_table(tmp_path, "train")
+
+
+def test_a_table_of_an_earlier_version_is_read_and_gone_on_with(tmp_path, log):
+    log.write("train", 50, {"losses/q": 0.25, "mixing/mean": 0.5})
+    log.close()
+    path = tmp_path / "train.csv"
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    names = [name for name in rows[0] if name != "losses/kl"]
+    line = ",".join(rows[0][name] for name in names)
+    path.write_text(",".join(names) + "\n" + line + "\n")
+    (row,) = read_table(tmp_path, "train")
+    assert (row["losses/q"], row["mixing/mean"], row["losses/kl"]) == (0.25, 0.5, None)
+    again = Log(tmp_path)
+    again.open(50)
+    again.write("train", 100, {"losses/kl": 2.0})
+    again.close()
+    assert [r["losses/kl"] for r in read_table(tmp_path, "train")] == [None, 2.0]
 
 
 def test_no_table_no_rows(tmp_path):

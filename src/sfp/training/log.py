@@ -168,17 +168,22 @@ class Clock:
 
 
 def read_table(folder: Path, name: str) -> list[Row]:
-    """The rows of a run's table; a last line that was cut off is left out."""
+    """The rows of a run's table; a last line that was cut off is left out.
+
+    Columns that an earlier version did not have yet are empty.
+    """
     path = folder / f"{name}.csv"
     if not path.is_file():
         return []
     try:
         whole, _, _ = path.read_text().rpartition("\n")
         reader = csv.DictReader(whole.split("\n"), restval="missing")
-        if whole and tuple(reader.fieldnames or ()) != TABLES[name]:
+        found = set(reader.fieldnames or ())
+        if whole and not {"step"} <= found <= set(TABLES[name]):
             raise SfpError(f"{path} has other columns: another version wrote it.")
         return [
-            {key: _value(key, value) for key, value in row.items()} for row in reader
+            dict.fromkeys(TABLES[name]) | {k: _value(k, v) for k, v in row.items()}
+            for row in reader
         ]
     except (TypeError, ValueError):
         raise SfpError(f"{path} is damaged: a row is not made of numbers.") from None
