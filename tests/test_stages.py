@@ -19,7 +19,7 @@ STAGES = (
     "experiments",
     "analysis",
 )
-FREE = ("cli", "__init__.py", "interface.py")
+FREE = ("cli", "__init__.py", "__main__.py", "interface.py")
 
 
 def imported(source: str) -> set[str]:
