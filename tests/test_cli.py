@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import namedtuple
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -276,6 +277,11 @@ def test_no_arguments_print_help(run):
     for command in COMMANDS:
         assert command in result.out
         assert run(command, "--help").code == 0
+
+
+def test_version(run):
+    result = run("--version")
+    assert (result.code, result.out) == (0, f"sfp {version('sfp')}\n")
 
 
 # --- doctor -------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from importlib.metadata import version
 from typing import NoReturn
 
 import tyro
@@ -44,7 +45,8 @@ A first walk:
   sfp train maze --prior priors/room --out runs/maze   learn a new task with it
   sfp curves runs/maze                              see how that went
 
-`sfp COMMAND --help` explains a command; add --json for scripts."""
+`sfp COMMAND --help` explains a command; add --json for scripts;
+`sfp --version` tells yours."""
 
 
 def main(args: list[str] | None = None) -> None:
@@ -53,6 +55,9 @@ def main(args: list[str] | None = None) -> None:
     if sys.stdout is None:  # closed by the caller: `sfp ... >&-`
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     warnings.showwarning = _warn
+    if args == ["--version"]:
+        print(f"sfp {version('sfp')}")
+        return
     try:
         try:
             tyro.extras.subcommand_cli_from_dict(
