@@ -9,6 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sfp.priors.base import Prior
 from sfp.types import Batch
 
 Phase: TypeAlias = Literal["warmup", "train"]
@@ -44,6 +45,19 @@ class Memory(NamedTuple):
 
     history: Float[np.ndarray, "past dims"]
     walk: Any = ()
+
+
+def draw_seed(prior: Prior, rng: np.random.Generator) -> Float[np.ndarray, "past dims"]:
+    """H_0: consecutive actions from the data, as many as a prior sees."""
+    seeds = np.asarray(prior.seeds)
+    return seeds[rng.integers(len(seeds))]
+
+
+def shifted(
+    history: Float[np.ndarray, "past dims"], action: Float[np.ndarray, " dims"]
+) -> Float[np.ndarray, "past dims"]:
+    """The last actions, the newest among them."""
+    return np.concatenate([history, action[None]])[1:]
 
 
 @runtime_checkable

@@ -12,9 +12,16 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.agents.acting import draw_action
-from sfp.agents.base import Decision, Keys, Memory, Metrics, Phase
+from sfp.agents.base import (
+    Decision,
+    Keys,
+    Memory,
+    Metrics,
+    Phase,
+    draw_seed,
+    shifted,
+)
 from sfp.agents.losses import Values, gaussian_kl, td_target
-from sfp.agents.parrot import draw_seed, shifted
 from sfp.agents.sac import SAC, SACState, min_q, sample
 from sfp.nets.policy import Policy
 from sfp.priors.base import Prior

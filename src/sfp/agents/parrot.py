@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sfp.agents.acting import draw_action, mean_action
-from sfp.agents.base import Act, Decision, Memory, Phase
+from sfp.agents.base import Act, Decision, Memory, Phase, draw_seed, shifted
 from sfp.agents.sac import SAC
 from sfp.nets.policy import Policy
 from sfp.priors.base import Prior
@@ -87,14 +87,3 @@ def warping(warped: Warped, history: np.ndarray, policy: Policy) -> Act:
         return action
 
     return act
-
-
-def draw_seed(prior: Prior, rng: np.random.Generator) -> np.ndarray:
-    """Past actions to begin an episode with."""
-    seeds = np.asarray(prior.seeds)
-    return seeds[rng.integers(len(seeds))]
-
-
-def shifted(history: np.ndarray, action: np.ndarray) -> np.ndarray:
-    """The last actions, the newest among them."""
-    return np.concatenate([history, action[None]])[1:]

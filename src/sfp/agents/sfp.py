@@ -15,7 +15,16 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.agents.acting import draw_action, forward, mean_action
-from sfp.agents.base import Act, Decision, Keys, Memory, Metrics, Phase
+from sfp.agents.base import (
+    Act,
+    Decision,
+    Keys,
+    Memory,
+    Metrics,
+    Phase,
+    draw_seed,
+    shifted,
+)
 from sfp.agents.losses import (
     Values,
     choose,
@@ -103,8 +112,7 @@ class SFP:
 
     def begin(self, rng: np.random.Generator) -> Memory:
         """H_0: consecutive actions from the data."""
-        seeds = np.asarray(self.prior.seeds)
-        return Memory(seeds[rng.integers(len(seeds))])
+        return Memory(draw_seed(self.prior, rng))
 
     def act(
         self,
@@ -124,7 +132,7 @@ class SFP:
             action = continued = draw_action(actor.policy, obs, rng)
             if self.mixture.context == "stream":
                 continued = self._draw(memory, obs, rng)
-        history = np.concatenate([memory.history, continued[None]])[1:]
+        history = shifted(memory.history, continued)
         info = {"mixing": mixing, "prior": float(by_prior)}
         return Decision(action, action, info), Memory(history)
 

@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from sfp.agents.acting import mean_action
-from sfp.agents.base import Act
-from sfp.agents.parrot import compile_warp, draw_seed, shifted, warping
+from sfp.agents.base import Act, draw_seed, shifted
+from sfp.agents.parrot import compile_warp, warping
 from sfp.arrays import load_tree, save_tree
 from sfp.errors import SfpError
 from sfp.files import atomic_folder, verify_checksums
