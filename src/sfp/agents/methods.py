@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-import numpy as np
-
 from sfp.agents.base import Agent
 from sfp.agents.bc import BC
 from sfp.agents.kl import KL
@@ -140,11 +138,10 @@ def _bc(given: Ingredients) -> Agent:
             f"{data.source} has {len(data.actions)} pairs, fewer than a batch of "
             f"{given.schedule.batch}: record more or lower the batch size."
         )
-    middle, half = (data.high + data.low) / 2, (data.high - data.low) / 2
     return BC(
         *given.sac,
-        states=states(data).astype(np.float32),
-        actions=((data.actions - middle) / half).astype(np.float32),
+        states=states(data),
+        actions=data.unit_actions,
         batch=given.schedule.batch,
         epochs=given.rivals.bc_epochs,
         report=given.report,

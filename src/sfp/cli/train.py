@@ -49,7 +49,7 @@ def train(
         prior: its folder, or the name of a shipped one.
         data: recordings, for methods that learn from them in training (sac-bc, rlpd).
         seed: the same seed gives the same bits.
-        preset: `paper` relabels goals (hindsight 4) for every method.
+        preset: `paper` relabels goals (hindsight 4) for every method that can.
         resume: go on with the run in `out`.
         threads: for JAX; two runs with one each beat one run with two.
         track: send every number to a tracker too.

@@ -68,7 +68,6 @@ def fill_replay(
     count, obs = len(data.actions), np.asarray(data.observations, np.float32)
     achieved, goal = obs[:, part], np.asarray(data.goals, np.float32)
     rewards = np.append(reward(achieved[1:], goal[:-1]), 0.0)
-    middle, half = (data.high + data.low) / 2, (data.high - data.low) / 2
     sizes = Sizes(obs.shape[1], data.dims, goal.shape[1])
     replay = EpisodeReplay(
         max(3, count),
@@ -83,7 +82,7 @@ def fill_replay(
         "obs": obs,
         "achieved": achieved,
         "goal": goal,
-        "action": np.clip((data.actions - middle) / half, -1.0, 1.0),
+        "action": np.clip(data.unit_actions, -1.0, 1.0),
         "reward": rewards,
         "episode": np.repeat(np.arange(1, len(data) + 1), data.lengths),
     }

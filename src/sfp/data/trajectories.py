@@ -110,6 +110,12 @@ class Trajectories:
         return self.actions.shape[1]
 
     @property
+    def unit_actions(self) -> Actions:
+        """Actions scaled to [-1, 1] by their bounds."""
+        middle, half = (self.high + self.low) / 2, (self.high - self.low) / 2
+        return ((self.actions - middle) / half).astype(np.float32)
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """What this data holds."""
         present = (c for c in OPTIONAL if getattr(self, c) is not None)

@@ -29,7 +29,10 @@ def fitting_recordings(
         try:
             data = load(data, columns=columns)
         except SfpError as error:
-            raise SfpError(f"method {name} cannot learn from {data}: {error}") from None
+            raise SfpError(
+                f"method {name} cannot learn from these recordings: {error} A "
+                "state-free prior (method sfp) needs actions alone."
+            ) from None
     lacking = [column for column in columns if column not in data.columns]
     if lacking:
         raise SfpError(

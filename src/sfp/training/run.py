@@ -95,7 +95,7 @@ def train(
         prior: a fitted one, its folder, or the name of a shipped one.
         data: recordings or their name, for methods that learn from them in training.
         seed: the same seed gives the same bits.
-        preset: `default`, or `paper`: hindsight 4 for every method.
+        preset: `default`, or `paper`: hindsight 4 for every method that allows it.
         out: folder of the run: tables, events, checkpoints, the policy. Without it
             nothing is written.
         resume: go on with the run in `out`.
