@@ -13,21 +13,28 @@ def collect(
     episodes: int = 4000,
     steps: int = 500,
     seed: int = 0,
+    expert: bool = False,
+    workers: int = 1,
     name: str | None = None,
     force: bool = False,
     json: bool = False,
 ) -> None:
     """Record a scripted policy that reaches random goals, as a Minari dataset.
 
-    The paper learns its priors from 4000 such trajectories in `room`:
+    The paper learns its priors from 4000 such trajectories in `room` and in `reach`:
         sfp collect room
+        sfp collect reach --workers 2
+
+    Interrupted in Meta-World, the same command goes on where it stopped.
 
     Args:
         task: a task (`sfp list tasks`) or a .txt file with an ASCII map of your own.
         episodes: trajectories to record.
         steps: per trajectory.
         seed: the same seed gives the same bits.
-        name: the dataset's id; by default sfp/TASK/scripted-v0.
+        expert: record Meta-World's scripted expert at the task instead.
+        workers: processes that record in Meta-World; the data is the same.
+        name: the dataset's id; by default sfp/TASK/scripted-v0 (or expert-v0).
         force: replace an existing dataset.
         json: print one JSON document.
     """
@@ -40,6 +47,8 @@ def collect(
             episodes=episodes,
             steps=steps,
             seed=seed,
+            expert=expert,
+            workers=workers,
             name=name,
             force=force,
             progress=advance,

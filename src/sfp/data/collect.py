@@ -1,4 +1,4 @@
-"""Collecting D_exp: the scripted policy on a whole batch of mazes at once."""
+"""Collecting D_exp: mazes a whole batch at once, Meta-World in parallel parts."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from minari.data_collector import EpisodeBuffer
 
-from sfp.data import writer
+from sfp.data import manipulation, writer
 from sfp.data.scripted import Scripted
 from sfp.data.sources import load
 from sfp.data.sources.minari import root
 from sfp.data.trajectories import SHORTEST, Trajectories
 from sfp.envs.maze import EPISODE_STEPS, MazeBatch
 from sfp.envs.registry import get_task, maze_layout
-from sfp.errors import at_least
+from sfp.errors import SfpError, at_least
 
 EPISODES = 4000
 CHUNK = 500
@@ -27,28 +27,50 @@ def collect(
     episodes: int = EPISODES,
     steps: int = EPISODE_STEPS,
     seed: int = 0,
+    expert: bool = False,
+    workers: int = 1,
     name: str | None = None,
     force: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Trajectories:
     """Record the scripted policy as a Minari dataset and return it.
 
-    The dataset holds actions, observations (position and the goal that the policy was
-    walking to) and rewards; the same arguments give the same bits.
+    The dataset holds actions, observations (with the goal that the policy was after)
+    and rewards; the same arguments give the same bits. Recordings in Meta-World take
+    minutes: they are made in parts, which an interruption leaves for the next time.
 
     Args:
-        task: `room` in the paper; any point-maze or map works.
+        task: `room` or `reach` in the paper; any point-maze or map works.
         episodes: trajectories to record.
         steps: per trajectory.
         seed: decides everything.
-        name: dataset id, by default `sfp/<task>/scripted-v0`.
+        expert: record the suite's scripted expert at the task itself (Meta-World).
+        workers: processes (Meta-World); the data does not depend on it.
+        name: dataset id, by default `sfp/<task>/scripted-v0` (or `expert-v0`).
         force: replace an existing dataset.
         progress: called with the number of episodes done so far.
     """
-    at_least(1, episodes=episodes)
+    at_least(1, episodes=episodes, workers=workers)
     at_least(SHORTEST, steps=steps)
     at_least(0, seed=seed)
     chosen = get_task(task)
+    if chosen.suite == "meta-world":
+        size = episodes, steps
+        return manipulation.collect(
+            chosen,
+            size,
+            seed,
+            expert=expert,
+            workers=workers,
+            name=name,
+            force=force,
+            progress=progress,
+        )
+    if expert:
+        raise SfpError(
+            f"{chosen.name} has no expert but the scripted policy itself: leave out "
+            "expert."
+        )
     layout = maze_layout(chosen)
     dataset_id = name or f"sfp/{chosen.name}/scripted-v0"
 

@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 
 from sfp.envs.layout import Layout
+from sfp.envs.manipulation import MANIPULATIONS
 from sfp.envs.maze import EPISODE_STEPS
 from sfp.errors import SfpError, unknown
 
@@ -36,42 +37,59 @@ class Task:
         return gym.make(self.env_id, **{**self.kwargs, **kwargs})
 
 
-def _maze(name: str, env_id: str, summary: str) -> Task:
-    return Task(name, f"sfp/{env_id}", "point-maze", summary)
+MAZES = {
+    "room": "29x29 empty room, goal in a random corner",
+    "corridor": "U-shaped corridor of 60 + 3 + 60 cells",
+    "maze": "crossings and dead ends, shortest way 66",
+    "room-large": "81x81 empty room of the coverage table",
+}
+
+
+def _tasks(suite: str, summaries: dict[str, str]) -> dict[str, Task]:
+    return {
+        name: Task(name, f"sfp/{name.title().replace('-', '')}-v0", suite, summary)
+        for name, summary in summaries.items()
+    }
 
 
 TASKS: dict[str, Task] = {
-    task.name: task
-    for task in (
-        _maze("room", "Room-v0", "29x29 empty room, goal in a random corner"),
-        _maze("corridor", "Corridor-v0", "U-shaped corridor of 60 + 3 + 60 cells"),
-        _maze("maze", "Maze-v0", "crossings and dead ends, shortest way 66"),
-        _maze("room-large", "RoomLarge-v0", "81x81 empty room of the coverage table"),
-    )
+    **_tasks("point-maze", MAZES),
+    **_tasks("meta-world", {k: task.summary for k, task in MANIPULATIONS.items()}),
 }
 CUSTOM_MAZE = "sfp/PointMaze-v0"
 
 
 def register() -> None:
     """Make every task known to `gymnasium.make`, and mazes with a map of your own."""
-    entry_point = "sfp.envs.maze:PointMaze"
+    entry_points = {
+        "point-maze": ("sfp.envs.maze:PointMaze", "layout"),
+        "meta-world": ("sfp.envs.metaworld:MetaWorld", "task"),
+    }
     for task in TASKS.values():
+        entry_point, argument = entry_points[task.suite]
         gym.register(
             task.env_id,
             entry_point,
             max_episode_steps=EPISODE_STEPS,
-            kwargs={"layout": task.name},
+            kwargs={argument: task.name},
         )
-    gym.register(CUSTOM_MAZE, entry_point, max_episode_steps=EPISODE_STEPS)
+    maze, _ = entry_points["point-maze"]
+    gym.register(CUSTOM_MAZE, maze, max_episode_steps=EPISODE_STEPS)
 
 
 def get_task(name: str) -> Task:
-    """The task of that name, Gymnasium id, or file with an ASCII map."""
+    """The task of that name, Gymnasium id, or file with an ASCII map.
+
+    Meta-World's own spellings (`window-close-v3`, `window_close`) are understood.
+    """
     if name in TASKS:
         return TASKS[name]
     for task in TASKS.values():
         if name == task.env_id:
             return task
+    plain = name.lower().replace("_", "-").replace(" ", "-").removesuffix("-v3")
+    if plain in MANIPULATIONS:
+        return TASKS[plain]
     path = Path(name)
     if path.suffix == ".txt":
         if not path.is_file():

@@ -134,7 +134,8 @@ def train(
     if schedule.hindsight is None:
         paper = preset == "paper" and chosen.relabels
         default = 4.0 if paper else _of(chosen.hindsight, suite)
-        schedule = replace(schedule, hindsight=default if world.has_goals else 0.0)
+        can = world.has_goals and not world.no_hindsight
+        schedule = replace(schedule, hindsight=default if can else 0.0)
     if schedule.hindsight:
         world.check_hindsight()
     if networks.alpha is None:

@@ -20,6 +20,9 @@ from sfp.training.spaces import (
     size_of,
 )
 
+ROUNDING = 1e-5
+"""Goals that differ from others by this share of their distance may be the same."""
+
 
 @dataclass
 class Sight:
@@ -100,6 +103,12 @@ class World:
         keys = ("observation", "desired_goal") if self.has_goals else space.keys()
         return {key: list(space[key].shape or ()) for key in keys}
 
+    @property
+    def no_hindsight(self) -> str:
+        """Why goals cannot be relabelled, if the environment says so."""
+        said = self.env.has_wrapper_attr("no_hindsight")
+        return self.env.get_wrapper_attr("no_hindsight") if said else ""
+
     def reset(self, seed: int) -> Sight:
         """Begin the episode of that seed."""
         self._where = f"at reset(seed={seed})"
@@ -163,6 +172,11 @@ class World:
                 f"hindsight needs compute_reward(achieved, desired, info): {self.name} "
                 "has none. Add it, or set hindsight to 0."
             )
+        if self.no_hindsight:
+            raise SfpError(
+                f"{self.name} allows no hindsight: {self.no_hindsight}. Set hindsight "
+                "to 0."
+            )
 
     def check_same(self, other: World) -> None:
         """Refuse another world for tests that shows or takes something else."""
@@ -186,8 +200,11 @@ class World:
         if not len(rewards):
             return
         computed = self.rewards(achieved, goal)
-        # Goals are stored as float32: differences of that size are no mistake.
-        wrong = np.flatnonzero(~np.isclose(computed, rewards, rtol=1e-4, atol=1e-5))
+        wrong = np.flatnonzero(~_alike(computed, rewards))
+        # Goals are stored as float32: on the edge of a success, that may decide it.
+        for side in (-1.0, 1.0) if len(wrong) else ():
+            edge = achieved[wrong] + side * ROUNDING * (achieved[wrong] - goal[wrong])
+            wrong = wrong[~_alike(self.rewards(edge, goal[wrong]), rewards[wrong])]
         if len(wrong):
             raise SfpError(
                 f"compute_reward of {self.name} gives {computed[wrong[0]]:g}, step "
@@ -264,3 +281,8 @@ class World:
                 "space: mend the environment, or widen the space."
             )
         return flat
+
+
+def _alike(computed: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+    """Which rewards are the same but for what float32 goals make of them."""
+    return np.isclose(computed, rewards, rtol=1e-4, atol=1e-5)

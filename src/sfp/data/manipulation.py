@@ -1,0 +1,131 @@
+"""Collecting D_exp in Meta-World: in parts, by several processes, resumable."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+from minari.data_collector import EpisodeBuffer
+
+from sfp.data import writer
+from sfp.data.parts import Arrays, make_parts, read_part
+from sfp.data.reaching import check_recorder, record
+from sfp.data.sources import load, minari
+from sfp.data.trajectories import Trajectories
+from sfp.envs.metaworld import MetaWorld
+from sfp.envs.registry import Task
+from sfp.files import locked, sweep_all
+
+PART = 20
+"""Episodes that are written together. The data does not depend on it."""
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Consecutive episodes of a recording."""
+
+    task: str
+    steps: int
+    seed: int
+    expert: bool
+    first: int
+    size: int
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        return f"episodes-{self.first:06d}-{self.size}"
+
+    def make(self) -> Arrays:
+        """Record them."""
+        numbers = range(self.first, self.first + self.size)
+        env, given = _env(self.task), (self.task, self.steps, self.seed)
+        made = [record(env, *given, number, expert=self.expert) for number in numbers]
+        return {key: np.stack([episode[key] for episode in made]) for key in made[0]}
+
+
+def collect(
+    task: Task,
+    size: tuple[int, int],
+    seed: int,
+    *,
+    expert: bool,
+    workers: int,
+    name: str | None,
+    force: bool,
+    progress: Callable[[int], None],
+) -> Trajectories:
+    """Record `size` (episodes, steps) as a Minari dataset; see `sfp.data.collect`."""
+    check_recorder(task.name, expert=expert)
+    episodes, steps = size
+    kind = "expert" if expert else "scripted"
+    dataset_id = name or f"sfp/{task.name}/{kind}-v0"
+    writer.check_id(dataset_id, force=force)
+    env = task.make()
+    parts = [
+        Episodes(task.name, steps, seed, expert, first, min(PART, episodes - first))
+        for first in range(0, episodes, PART)
+    ]
+    folder = minari.root() / ".parts" / f"{task.name}-{kind}-{_key(parts[0])}"
+    with locked(folder, "recording into"):
+        sweep_all(folder)
+        make_parts(folder, parts, workers, progress)
+        does = "solves the task" if expert else "reaches uniformly drawn goals"
+        writer.write(
+            dataset_id,
+            _buffers(folder, parts),
+            env,
+            description=(
+                f"{episodes} trajectories of {steps} steps in {task.name}: a scripted "
+                f"policy {does} (seed {seed}). desired_goal is the goal it is after."
+            ),
+            algorithm=f"sfp.data.reaching.{'Expert' if expert else 'Reaching'}",
+            force=force,
+        )
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):  # others are recording
+        folder.parent.rmdir()
+    env.close()
+    return load(minari.root() / dataset_id)
+
+
+@cache
+def _env(task: str) -> MetaWorld:
+    """One simulator per process."""
+    return MetaWorld(task)
+
+
+def _key(part: Episodes) -> str:
+    """What else decides the bits: parts of other versions are not mixed."""
+    decides = asdict(part) | {"first": None, "size": None}
+    for package in ("sfp", "metaworld", "mujoco", "numpy"):
+        try:
+            decides[package] = version(package)
+        except PackageNotFoundError:
+            decides[package] = None
+    return hashlib.sha256(repr(sorted(decides.items())).encode()).hexdigest()[:12]
+
+
+def _buffers(folder: Path, parts: Sequence[Episodes]) -> Iterator[EpisodeBuffer]:
+    for part in parts:
+        made = read_part(folder, part)
+        never = np.zeros(part.steps, bool)
+        cut = np.arange(part.steps) == part.steps - 1
+        for i in range(part.size):
+            yield EpisodeBuffer(
+                observations={
+                    key: made[key][i]
+                    for key in ("observation", "achieved_goal", "desired_goal")
+                },
+                actions=made["action"][i],
+                rewards=made["reward"][i],
+                terminations=never,  # pyright: ignore[reportArgumentType]
+                truncations=cut,
+            )

@@ -1,0 +1,135 @@
+"""Long recordings in parts: many processes, each part whole or absent, kept on disk."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from sfp.errors import SfpError
+from sfp.files import atomic_file
+
+PATIENCE = 3
+"""Times that all workers may die in a row without a single part done."""
+
+Arrays = dict[str, np.ndarray]
+
+
+@runtime_checkable
+class Part(Protocol):
+    """A piece of work whose result depends on nothing but itself; it is pickled."""
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Episodes in it."""
+        ...
+
+    def make(self) -> Arrays:
+        """Do the work."""
+        ...
+
+
+def make_parts(
+    folder: Path,
+    parts: Sequence[Part],
+    workers: int,
+    progress: Callable[[int], None] = lambda episodes: None,
+) -> None:
+    """Make what is missing in a folder that nobody else writes to.
+
+    A worker that dies takes only the part it was at with it, which is begun again.
+
+    Args:
+        folder: of the parts.
+        parts: all of them, in order.
+        workers: processes; 1 works in this one.
+        progress: called with the episodes that are there so far.
+    """
+    missing = [part for part in parts if not _path(folder, part).is_file()]
+    ready = sum(part.size for part in parts) - sum(part.size for part in missing)
+    progress(ready)
+    deaths = 0
+    while missing:
+        left = {part.name for part in missing}
+        try:
+            for part in _work(folder, missing, workers):
+                left.discard(part.name)
+                ready += part.size
+                progress(ready)
+        except BrokenProcessPool:
+            deaths = deaths + 1 if len(left) == len(missing) else 0
+            if deaths == PATIENCE:
+                raise SfpError(
+                    f"the workers died {PATIENCE} times without finishing anything "
+                    "(killed, or out of memory?): try --workers 1. What is done is "
+                    "kept; the same command goes on."
+                ) from None
+        missing = [part for part in parts if not _path(folder, part).is_file()]
+        ready = sum(part.size for part in parts) - sum(part.size for part in missing)
+
+
+def read_part(folder: Path, part: Part) -> Arrays:
+    """A part that was made before."""
+    path = _path(folder, part)
+    try:
+        return load(path.read_bytes())
+    except (SafetensorError, OSError, ValueError):
+        raise SfpError(
+            f"{path} is damaged: delete it and give the same command again."
+        ) from None
+
+
+def _work(folder: Path, parts: Sequence[Part], workers: int):
+    if workers == 1:
+        for part in parts:
+            _make(folder, part)
+            yield part
+        return
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, context, initializer=_prepare)
+    try:
+        waiting = {pool.submit(_make, folder, part): part for part in parts}
+        for done in as_completed(waiting):
+            done.result()
+            yield waiting[done]
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _make(folder: Path, part: Part) -> None:
+    arrays = part.make()
+    with atomic_file(_path(folder, part)) as draft:
+        draft.write_bytes(save(arrays))
+
+
+def _path(folder: Path, part: Part) -> Path:
+    return folder / f"{part.name}.safetensors"
+
+
+def _prepare() -> None:
+    """Leave Ctrl-C to the parent, and do not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

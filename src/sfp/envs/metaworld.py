@@ -1,0 +1,242 @@
+"""Meta-World's ten tasks of MT10: sparse rewards, and no step pays for the rest."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from sfp.envs.camera import Camera
+from sfp.envs.manipulation import MANIPULATIONS, PEG_SCALE, quaternion
+from sfp.errors import SfpError, unknown
+from sfp.types import Image
+
+PIXELS = 64
+SUBSTEPS = 5
+SETTLING = 50
+"""Control steps in which the hand moves to its first place at a reset."""
+
+FRAME = 18
+"""Numbers of one moment: hand 3, gripper 1, object 3, its quaternion 4, unused 7."""
+
+NOT_TOLD = (
+    "success depends on the peg's head, which the achieved goal, the peg's handle, "
+    "does not tell"
+)
+
+
+class MetaWorld(gym.Env):
+    """A robot arm that manipulates an object; reward 1 on success, else 0.
+
+    Observations, dynamics and success are Meta-World v3's, bit for bit; its dense
+    rewards are not computed. The observation is a dict of `observation` (36 numbers:
+    hand, gripper, object and its quaternion, now and one step before), `achieved_goal`
+    and `desired_goal` (positions: of the object, in `reach` of the point between the
+    fingers). Action: displacement of the hand and effort of the gripper, each in
+    [-1, 1]. The seed of a reset decides goal and object; an episode never terminates,
+    the registered ids truncate it after 500 steps.
+
+    Args:
+        task: `reach`, `window-close` and so on.
+        pixels: observe a 64x64 RGB picture of camera `corner` instead of the numbers.
+        render_mode: `rgb_array` or None.
+        camera_name: `corner`, `corner2`, `corner3`, `topview`, `behindGripper`,
+            `gripperPOV`.
+        width: of rendered pictures, in pixels.
+        height: of rendered pictures, in pixels.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 80}  # noqa: RUF012
+
+    def __init__(
+        self,
+        task: str = "reach",
+        *,
+        pixels: bool = False,
+        render_mode: str | None = None,
+        camera_name: str = "corner",
+        width: int = 480,
+        height: int = 480,
+    ):
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise SfpError(
+                f"expected render_mode 'rgb_array' or None, received {render_mode!r}."
+            )
+        if task not in MANIPULATIONS:
+            raise unknown("Meta-World task", task, MANIPULATIONS, "")
+        self.task = MANIPULATIONS[task]
+        self.render_mode = render_mode
+        self.no_hindsight = NOT_TOLD if self.task.head else ""
+        self.simulation = _stock(task)
+        self._view = camera_name, width, height
+        self._camera: Camera | None = None
+        self._eye = self._look("corner", PIXELS, PIXELS, fast=True) if pixels else None
+        self._bind()
+        point = spaces.Box(-np.inf, np.inf, (3,), np.float64)
+        bounds = np.tile(self._low, 2), np.tile(self._high, 2)
+        seen = spaces.Box(*bounds, dtype=np.float64)
+        picture = spaces.Box(0, 255, (PIXELS, PIXELS, 3), np.uint8)
+        self.observation_space = spaces.Dict(
+            {
+                "observation": picture if pixels else seen,
+                "achieved_goal": point,
+                "desired_goal": point,
+            }
+        )
+        self.action_space = spaces.Box(-1.0, 1.0, (4,), np.float32)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Begin an episode; the seed decides goal and object.
+
+        The original settles the hand twice: before the object is placed, which only
+        leaves it where it belongs for the second time. Here it is placed at once.
+        """
+        super().reset(seed=seed, options=options)
+        stock = self.simulation
+        stock.np_random = self.np_random
+        stock._freeze_rand_vec = False
+        stock._reset_hand = self._stay
+        stock.reset_model()
+        stock._freeze_rand_vec = True
+        stock._reset_hand = self._settle
+        self._mujoco.mj_resetData(stock.model, stock.data)
+        stock.reset_model()
+        self._goal = np.array(stock._target_pos, np.float64)
+        self._before = self._frame()
+        # As in the original, the first observation is not clipped to the space.
+        observation = self._observe(self._before, self._before)
+        return observation, {"is_success": self._is_success(observation)}
+
+    def step(
+        self, action: np.ndarray
+    ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+        """Move the hand and simulate; the action's displacement is clipped."""
+        stock, data = self.simulation, self.simulation.data
+        delta = np.minimum(np.maximum(action[:3], -1), 1) * stock.action_scale
+        place = np.minimum(data.mocap_pos[0] + delta, stock.mocap_high)
+        data.mocap_pos[0] = np.maximum(place, stock.mocap_low)
+        data.mocap_quat[0] = (1, 0, 1, 0)
+        data.ctrl[:] = action[3], -action[3]
+        self._mujoco.mj_step(stock.model, data, SUBSTEPS)
+        # Positions after the last substep, and the solver's warm start for the next.
+        self._mujoco.mj_forward(stock.model, data)
+        now = self._frame()
+        observation = self._observe(
+            np.minimum(np.maximum(now, self._low), self._high),
+            np.minimum(np.maximum(self._before, self._low), self._high),
+        )
+        self._before = now
+        success = self._is_success(observation)
+        return observation, float(success), False, False, {"is_success": success}
+
+    def compute_reward(
+        self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any
+    ) -> np.ndarray | float:
+        """The step reward for any achieved and desired goals, one or many."""
+        if self.no_hindsight:
+            raise SfpError(f"rewards cannot be relabelled: {self.no_hindsight}.")
+        reward = self.task.reached(achieved_goal, desired_goal).astype(np.float64)
+        return reward if reward.ndim else float(reward)
+
+    def render(self) -> Image | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """A picture of the chosen camera."""
+        if self.render_mode is None:
+            return None
+        if self._camera is None:
+            self._camera = self._look(*self._view)
+        return self._camera.shoot(self.simulation.data)
+
+    def close(self) -> None:
+        """Free the cameras."""
+        for camera in (self._camera, self._eye):
+            if camera is not None:
+                camera.close()
+        self._camera = None
+
+    def _bind(self) -> None:
+        """Take hold of the simulator's memory: looking names up costs more."""
+        self._mujoco: Any = importlib.import_module("mujoco")
+        stock, data, task = self.simulation, self.simulation.data, self.task
+        self._hand = data.body("hand").xpos
+        self._claws = data.body("rightclaw").xpos, data.body("leftclaw").xpos
+        self._tips = (
+            data.site("rightEndEffector").xpos,
+            data.site("leftEndEffector").xpos,
+        )
+        self._object = getattr(data, task.shown[0])(task.shown[1]).xpos
+        self._offset = np.array(task.offset)
+        self._turned = None
+        if task.turned:
+            turned = getattr(data, task.turned[0])(task.turned[1])
+            self._turned = turned.xquat if task.turned[0] == "body" else turned.xmat
+        self._head = data.site(task.head).xpos if task.head else None
+        space = stock.sawyer_observation_space
+        self._low, self._high = space.low[:FRAME], space.high[:FRAME]
+
+    def _frame(self) -> np.ndarray:
+        """What one moment shows."""
+        frame = np.zeros(FRAME)
+        frame[:3] = self._hand
+        gap = np.linalg.norm(self._claws[0] - self._claws[1])
+        frame[3] = min(max(gap / 0.1, 0.0), 1.0)
+        frame[4:7] = self._object + self._offset
+        if self._turned is not None:
+            still = self._turned
+            frame[7:11] = still if still.size == 4 else quaternion(still.tolist())
+        return frame
+
+    def _observe(self, now: np.ndarray, before: np.ndarray) -> dict[str, np.ndarray]:
+        right, left = self._tips
+        achieved = (right + left) / 2.0 if self.task.fingers else now[4:7].copy()
+        seen = np.concatenate([now, before])
+        if self._eye is not None:
+            seen = self._eye.shoot(self.simulation.data)
+        return {
+            "observation": seen,
+            "achieved_goal": achieved,
+            "desired_goal": self._goal.copy(),
+        }
+
+    def _is_success(self, observation: dict[str, np.ndarray]) -> bool:
+        if self._head is not None:
+            gap = (self._head - self._goal) * PEG_SCALE
+            return bool(np.linalg.norm(gap) <= self.task.near)
+        goals = observation["achieved_goal"], observation["desired_goal"]
+        return bool(self.task.reached(*goals))
+
+    def _stay(self, steps: int = SETTLING) -> None:
+        self.simulation.init_tcp = self.simulation.tcp_center
+
+    def _settle(self, steps: int = SETTLING) -> None:
+        """Move the hand to where an episode begins."""
+        stock, data = self.simulation, self.simulation.data
+        data.mocap_pos[0] = stock.hand_init_pos
+        data.mocap_quat[0] = (1, 0, 1, 0)
+        data.ctrl[:] = -1, 1
+        self._mujoco.mj_step(stock.model, data, steps * SUBSTEPS)
+        stock.init_tcp = stock.tcp_center
+
+    def _look(self, name: str, width: int, height: int, *, fast: bool = False):
+        return Camera(self.simulation.model, name, width, height, fast=fast)
+
+
+def _stock(task: str) -> Any:
+    """The original environment: it has the model, and knows how to begin episodes."""
+    try:
+        from metaworld.env_dict import ALL_V3_ENVIRONMENTS
+    except ImportError as error:
+        raise SfpError(
+            f"task {task} needs Meta-World ({error}): pip install 'sfp[metaworld]'."
+        ) from None
+    with warnings.catch_warnings():  # of its spaces, about their precision
+        warnings.simplefilter("ignore")
+        stock = ALL_V3_ENVIRONMENTS[f"{task}-v3"]()
+    stock.seeded_rand_vec = True
+    stock._set_task_called = True
+    return stock

@@ -1,0 +1,65 @@
+"""Pictures of MuJoCo: only where OpenGL is."""
+
+import numpy as np
+import pytest
+
+from sfp.envs import camera
+from sfp.envs.metaworld import MetaWorld
+from sfp.errors import SfpError
+
+pytest.importorskip("metaworld")
+
+
+@pytest.fixture
+def opengl():
+    try:
+        camera.open_gl(8, 8).free()
+    except SfpError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("opengl")
+def test_pictures_of_any_size_stand_upright():
+    env = MetaWorld("window-close", render_mode="rgb_array", width=96, height=48)
+    env.reset(seed=0)
+    picture = env.render()
+    assert picture.shape == (48, 96, 3)
+    assert picture.dtype == np.uint8
+    assert picture[:6, :40].std(axis=(0, 1)).max() < 2  # the empty background above
+    assert picture[-6:, :40].std(axis=(0, 1)).max() > 10  # the table below
+    env.close()
+
+
+@pytest.mark.usefixtures("opengl")
+def test_fast_pictures_show_the_same():
+    plain = MetaWorld("drawer-open", render_mode="rgb_array", width=64, height=64)
+    plain.reset(seed=0)
+    fast = MetaWorld("drawer-open", pixels=True)
+    seen, _ = fast.reset(seed=0)
+    assert seen["observation"].shape == (64, 64, 3)
+    assert seen["observation"] in fast.observation_space["observation"]
+    pictures = plain.render(), seen["observation"]
+    alike = np.corrcoef(*(picture.ravel().astype(float) for picture in pictures))
+    assert alike[0, 1] > 0.8
+    moved = fast.step(np.array([1, 1, 1, 0], np.float32))[0]["observation"]
+    assert not np.array_equal(moved, seen["observation"])
+    plain.close()
+    fast.close()
+
+
+@pytest.mark.usefixtures("opengl")
+def test_an_unknown_camera_is_answered_with_the_nearest():
+    env = MetaWorld("reach", render_mode="rgb_array", camera_name="corner9")
+    env.reset(seed=0)
+    with pytest.raises(SfpError, match="did you mean corner"):
+        env.render()
+
+
+def test_without_opengl_only_pictures_are_missing(monkeypatch):
+    monkeypatch.setattr(camera, "BACKENDS", ("nothing",))
+    monkeypatch.delenv("MUJOCO_GL", raising=False)
+    env = MetaWorld("reach", render_mode="rgb_array")
+    env.reset(seed=0)
+    env.step(np.zeros(4, np.float32))
+    with pytest.raises(SfpError, match="apt-get install libegl-mesa0"):
+        env.render()
