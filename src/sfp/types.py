@@ -18,7 +18,7 @@ Actions: TypeAlias = Float32[np.ndarray, "steps dims"]
 
 Bounds: TypeAlias = Float32[np.ndarray, " dims"]
 Ends: TypeAlias = Int[np.ndarray, " episodes"]
-Paths: TypeAlias = Float[np.ndarray, "trajectories states dims"]
+Paths: TypeAlias = Float[np.ndarray, "trajectories states axes"]
 Sequences: TypeAlias = Float[np.ndarray, "trajectories steps dims"]
 Image: TypeAlias = UInt8[np.ndarray, "height width 3"]
 Grid: TypeAlias = Bool[np.ndarray, "width height"]

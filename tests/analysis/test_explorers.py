@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
-from sfp.analysis.explorers import EXPLORERS, explore, reachable
+from sfp.analysis.arena import reachable
+from sfp.analysis.explorers import EXPLORERS, explore
 from sfp.envs import Layout
 from sfp.envs.maze import LAYOUTS, get_layout
 from sfp.errors import SfpError
+from sfp.priors.store import load_prior
 
 SMALL = {"trajectories": 4, "steps": 30, "repetitions": 3}
 MAPS = {
@@ -158,3 +160,32 @@ def test_a_layout_without_walls_inside_counts_every_bucket_once():
     assert reachable(layout, 2).tolist() == [[True, True], [True, True]]
     half = Layout.from_ascii("S.\n#G")
     assert reachable(half, 2).tolist() == [[False, True], [True, True]]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_hands_explore_in_meta_world():
+    pytest.importorskip("metaworld")
+    walks = explore(
+        "reach",
+        ["uniform", "scripted", "polyrl"],
+        trajectories=2,
+        steps=60,
+        repetitions=2,
+    )
+    uniform, scripted, _ = walks
+    for walk in walks:
+        assert walk.paths.shape == (4, 61, 3)
+        assert walk.actions.shape == (4, 60, 4)
+        assert walk.coverage.shape == (2,)
+        assert (walk.coverage >= 1 / 1000).all()
+    assert scripted.gyration.mean() > 3 * uniform.gyration.mean()
+    # By its definition, for the first repetition, in the box of the hand's controller.
+    box = np.linalg.norm([1.0, 0.6, 0.45])
+    spread = [path.var(axis=0, ddof=1).sum() for path in uniform.paths[:2]]
+    assert uniform.gyration[0] == pytest.approx(np.mean(spread) / box**2)
+
+
+def test_a_prior_of_the_maze_does_not_fit_a_hand():
+    pytest.importorskip("metaworld")
+    with pytest.raises(SfpError, match=r"2.*4"):
+        explore("reach", [], priors={"room": load_prior("room")}, **SMALL)

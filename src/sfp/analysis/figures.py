@@ -23,6 +23,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 STYLES = ("-", "--", "-.", ":")
 WALL = "#D9D9D9"
 
+Box = tuple[np.ndarray, np.ndarray]
+"""Two corners."""
+
 
 def save(figure: Figure, path: Path) -> Path:
     """Write a figure whole (PNG or SVG, by its suffix); the same bits each time."""
@@ -37,10 +40,18 @@ ABREAST = 4
 
 
 def trajectory_figure(
-    layout: Layout, explorations: Sequence[Exploration], *, shown: int = 20
+    place: Layout | Box, explorations: Sequence[Exploration], *, shown: int = 20
 ) -> Figure:
-    """The paper's qualitative figure: the first walks of each explorer in the maze."""
-    width, height = layout.high - layout.low
+    """The paper's qualitative figure: the first walks of each explorer.
+
+    Args:
+        place: a maze, or the corners of a box, which is seen from above.
+        explorations: whose walks to draw.
+        shown: of each.
+    """
+    maze = isinstance(place, Layout)
+    low, high = (place.low, place.high) if maze else place
+    width, height = (high - low)[:2]
     stacked = height < width / 3
     columns = 1 if stacked else min(ABREAST, len(explorations))
     rows = -(-len(explorations) // columns)
@@ -51,8 +62,8 @@ def trajectory_figure(
     for axis in axes[len(explorations) :]:
         axis.set_axis_off()
     for axis, exploration in zip(axes, explorations, strict=False):
-        draw_maze(axis, layout)
-        walks = exploration.paths[:shown]
+        draw_maze(axis, place) if maze else _draw_box(axis, place)
+        walks = exploration.paths[:shown, :, :2]
         colours = mpl.colormaps["viridis"](np.linspace(0.0, 0.9, len(walks)))
         lines = LineCollection(list(walks), colors=colours, linewidths=0.7, alpha=0.85)
         axis.add_collection(lines)
@@ -125,6 +136,15 @@ def draw_maze(axis: Axes, layout: Layout) -> None:
         xticks=[],
         yticks=[],
     )
+
+
+def _draw_box(axis: Axes, box: Box) -> None:
+    (x, y), (right, top) = box[0][:2], box[1][:2]
+    axis.set_facecolor(WALL)
+    axis.add_patch(Rectangle((x, y), right - x, top - y, color="white"))
+    edge = 0.02 * (right - x)
+    axis.set(xlim=(x - edge, right + edge), ylim=(y - edge, top + edge), aspect="equal")
+    axis.set(xlabel="x of the hand", ylabel="y")
 
 
 def _draw_spectra(axis: Axes, sequences: dict[str, np.ndarray]) -> None:

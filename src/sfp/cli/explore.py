@@ -1,4 +1,4 @@
-"""`sfp explore`: how well actions cover a maze before any learning."""
+"""`sfp explore`: how well actions cover a task before any learning."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def explore(
         sfp explore room-large --prior room
 
     Args:
-        task: a point-maze (`sfp list tasks`) or a .txt file with an ASCII map.
+        task: a point-maze or Meta-World task (`sfp list tasks`), or a .txt file with
+            an ASCII map.
         explorer: whom to compare; repeat it for more (`sfp list explorers`); default
             all.
         prior: a learned prior to compare, by its folder or shipped name; repeat it.
@@ -43,6 +44,9 @@ def explore(
         out: folder for pictures and CSV.
         json: print one JSON document.
     """
+    import numpy as np
+
+    from sfp.analysis.arena import make_arena
     from sfp.analysis.explorers import EXPLORERS
     from sfp.analysis.explorers import explore as walk
     from sfp.analysis.figures import save, spectrum_figure, trajectory_figure
@@ -68,9 +72,14 @@ def explore(
         )
     rows = [exploration.row() for exploration in walks]
     stem = out / f"explore-{chosen.name}"
-    layout = get_layout(maze_layout(chosen))
+    arena = make_arena(chosen, 1, np.random.default_rng(0))
+    is_maze = chosen.suite == "point-maze"
+    place = get_layout(maze_layout(chosen)) if is_maze else (arena.low, arena.high)
+    box = ", ".join(
+        f"{a:g} to {b:g}" for a, b in zip(arena.low, arena.high, strict=True)
+    )
     files = [
-        save(trajectory_figure(layout, walks, shown=trajectories), Path(f"{stem}.png")),
+        save(trajectory_figure(place, walks, shown=trajectories), Path(f"{stem}.png")),
         save(
             spectrum_figure({e.name: e.actions for e in walks}), Path(f"{stem}-psd.png")
         ),
@@ -82,8 +91,10 @@ def explore(
         json=json,
         title=f"{chosen.name}: {size}, seed {seed}",
         notes=[
-            "gyration is divided by the squared diagonal, which reproduces the paper's "
-            "table; gyration_printed by the diagonal, as its formula is printed.",
+            "gyration is divided by the squared diagonal, gyration_printed by the "
+            "diagonal as the formula is printed: the paper's table has the former for "
+            "the room, the latter for reach.",
+            f"The box of reachable positions is {box}.",
             *(f"Written: {file}" for file in files),
         ],
         task=chosen.name,

@@ -23,6 +23,9 @@ SETTLING = 50
 FRAME = 18
 """Numbers of one moment: hand 3, gripper 1, object 3, its quaternion 4, unused 7."""
 
+Saved = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""An episode at one moment: simulator, bodies' places, last frame, goal."""
+
 NOT_TOLD = (
     "success depends on the peg's head, which the achieved goal, the peg's handle, "
     "does not tell"
@@ -152,6 +155,18 @@ class MetaWorld(gym.Env):
             self._camera = self._look(*self._view)
         return self._camera.shoot(self.simulation.data)
 
+    def save(self) -> Saved:
+        """All that the rest of the episode depends on, but for the random stream."""
+        stock, state = self.simulation, np.empty(self._state_size)
+        self._mujoco.mj_getState(stock.model, stock.data, state, self._state_kind)
+        return state, stock.model.body_pos.copy(), self._before, self._goal
+
+    def restore(self, saved: Saved) -> None:
+        """Go on from where an episode was saved."""
+        stock, (state, places, self._before, self._goal) = self.simulation, saved
+        stock.model.body_pos[:] = places
+        self._mujoco.mj_setState(stock.model, stock.data, state, self._state_kind)
+
     def close(self) -> None:
         """Free the cameras."""
         for camera in (self._camera, self._eye):
@@ -176,6 +191,8 @@ class MetaWorld(gym.Env):
             turned = getattr(data, task.turned[0])(task.turned[1])
             self._turned = turned.xquat if task.turned[0] == "body" else turned.xmat
         self._head = data.site(task.head).xpos if task.head else None
+        self._state_kind = self._mujoco.mjtState.mjSTATE_INTEGRATION
+        self._state_size = self._mujoco.mj_stateSize(stock.model, self._state_kind)
         space = stock.sawyer_observation_space
         self._low, self._high = space.low[:FRAME], space.high[:FRAME]
 
