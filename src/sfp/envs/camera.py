@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import platform
@@ -16,6 +17,9 @@ from sfp.types import Image
 BACKENDS = ("egl", "osmesa", "glfw") if platform.system() == "Linux" else ("glfw",)
 PLAIN = ("SHADOW", "REFLECTION")
 """What fast pictures go without, besides multisampling."""
+
+SHADOWS = 1024
+"""Pixels of a shadow's side, at most: more are not seen, but paid for."""
 
 REMEDY = (
     "Pictures of MuJoCo need OpenGL: apt-get install libegl-mesa0 libgl1-mesa-dri, or "
@@ -50,8 +54,8 @@ class Camera:
         self._gl.make_current()
         quality, size = model.vis.quality, model.vis.global_
         before = quality.offsamples, quality.shadowsize, size.offwidth, size.offheight
-        if fast:
-            quality.offsamples = quality.shadowsize = 0
+        quality.shadowsize = 0 if fast else min(SHADOWS, quality.shadowsize)
+        quality.offsamples = 0 if fast else quality.offsamples
         size.offwidth, size.offheight = width, height
         font = mujoco.mjtFontScale.mjFONTSCALE_100
         self._context = mujoco.MjrContext(model, font)
@@ -67,8 +71,10 @@ class Camera:
         self._rectangle = mujoco.MjrRect(0, 0, width, height)
         up = model.cam_mat0[known.index(name)].reshape(3, 3)[2, 1]
         self._hangs = bool(up < -0.1)
-        # At the interpreter's end too, before OpenGL itself is gone.
         self.close = weakref.finalize(self, _free, self._context, self._gl)
+        # At the interpreter's end too, but before MuJoCo ends OpenGL itself.
+        self.close.atexit = False
+        atexit.register(self.close)
 
     def shoot(self, data: Any) -> Image:
         """The picture of this moment, its first row at the top."""

@@ -12,7 +12,7 @@ from sfp.agents.base import Act
 from sfp.errors import SfpError
 from sfp.training.log import Row
 from sfp.training.trained import Trained
-from sfp.training.video import Film
+from sfp.training.video import RATE, Film
 from sfp.training.world import Sight, World, make_env
 from sfp.types import Image
 
@@ -86,23 +86,29 @@ def evaluate_policy(
     film: Film | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> tuple[Row, list[Episode]]:
-    """Test episodes of a trained policy; `film` takes their pictures."""
+    """Test episodes of a trained policy.
+
+    `film` takes pictures, at its own rate where the environment states one.
+    """
     env = make_env(task, **({"render_mode": "rgb_array"} if film else {}))
     world = World(env, task)
     trained.check(world)
+    every = max(1, round(env.metadata.get("render_fps", RATE) / RATE))
 
     def tester(seed: int) -> Act:
-        acts = trained.tester(seed)
+        acts, steps = trained.tester(seed), itertools.count()
 
         def act(state: np.ndarray) -> np.ndarray:
-            if film:
+            if film and next(steps) % every == 0:
                 film(_picture(env.render(), task))
             progress()
             return acts(state)
 
         return act
 
-    return evaluate(world, tester, episodes)
+    result = evaluate(world, tester, episodes)
+    env.close()
+    return result
 
 
 def _picture(rendered: object, task: str) -> Image:
