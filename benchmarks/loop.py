@@ -22,9 +22,9 @@ SCHEDULE = Schedule(hindsight=4.0, warmup=1000)
 class Ours:
     """The library's own loop, part by part."""
 
-    def __init__(self, name, agent, hindsight):
+    def __init__(self, name, agent, hindsight, task=TASK):
         self.name, self.agent, self.spent = name, agent, Counter()
-        self.world = World(gym.make(TASK))
+        self.world = World(gym.make(task))
         schedule = replace(SCHEDULE, hindsight=hindsight)
         self.replay = make_replay(schedule, agent, self.world)
         self.state = jax.jit(agent.init)(jax.random.key(0))

@@ -130,6 +130,16 @@ def test_rewards_can_be_computed_from_goals(task):
         assert env.compute_reward(far, goal, {}) == 1.0
 
 
+@pytest.mark.parametrize("task", ["reach", "window-open"])
+def test_one_goal_is_judged_as_many_are(task):
+    rule, rng = MANIPULATIONS[task], np.random.default_rng(0)
+    goals = rng.normal(0, rule.near, (2, 2000, 3))
+    goals[0, :1000] = goals[1, :1000] + rule.near * rng.choice([-1, 1], (1000, 1))
+    singly = [rule.reaches(*pair) for pair in zip(*goals, strict=True)]
+    np.testing.assert_array_equal(rule.reached(*goals), singly)
+    assert 100 < sum(singly) < 1900
+
+
 def test_reach_is_about_the_fingers():
     seen, _ = MetaWorld("reach").reset(seed=0)
     hand = seen["observation"][:3]

@@ -42,6 +42,15 @@ class Manipulation:
             return np.asarray(np.abs(gap[..., self.axis]) <= self.near)
         return np.asarray(np.sqrt((gap * gap).sum(axis=-1)) <= self.near)
 
+    def reaches(self, achieved: np.ndarray, desired: np.ndarray) -> bool:
+        """The same for one, in plain numbers: with the same bits, but sooner."""
+        gap = (achieved - desired).tolist()
+        if self.axis is not None:
+            return abs(gap[self.axis]) <= self.near
+        return (
+            math.sqrt(gap[0] * gap[0] + gap[1] * gap[1] + gap[2] * gap[2]) <= self.near
+        )
+
 
 def _puck(summary: str, near: float, *, fingers: bool = False) -> Manipulation:
     turned = ("geom", "objGeom")

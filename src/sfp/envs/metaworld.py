@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import warnings
 from typing import Any
 
@@ -111,29 +112,27 @@ class MetaWorld(gym.Env):
         self._mujoco.mj_resetData(stock.model, stock.data)
         stock.reset_model()
         self._goal = np.array(stock._target_pos, np.float64)
-        self._before = self._frame()
+        now = self._frame()
+        self._before = self._clip(now)
         # As in the original, the first observation is not clipped to the space.
-        observation = self._observe(self._before, self._before)
+        observation = self._observe(now, now)
         return observation, {"is_success": self._is_success(observation)}
 
     def step(
         self, action: np.ndarray
     ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         """Move the hand and simulate; the action's displacement is clipped."""
-        stock, data = self.simulation, self.simulation.data
+        stock = self.simulation
         delta = np.minimum(np.maximum(action[:3], -1), 1) * stock.action_scale
-        place = np.minimum(data.mocap_pos[0] + delta, stock.mocap_high)
-        data.mocap_pos[0] = np.maximum(place, stock.mocap_low)
-        data.mocap_quat[0] = (1, 0, 1, 0)
-        data.ctrl[:] = action[3], -action[3]
-        self._mujoco.mj_step(stock.model, data, SUBSTEPS)
+        place = np.minimum(self._mocap + delta, stock.mocap_high)
+        self._mocap[:] = np.maximum(place, stock.mocap_low)
+        grip = action[3]
+        self._control[:] = grip, -grip
+        self._mujoco.mj_step(stock.model, stock.data, SUBSTEPS)
         # Positions after the last substep, and the solver's warm start for the next.
-        self._mujoco.mj_forward(stock.model, data)
-        now = self._frame()
-        observation = self._observe(
-            np.minimum(np.maximum(now, self._low), self._high),
-            np.minimum(np.maximum(self._before, self._low), self._high),
-        )
+        self._mujoco.mj_forward(stock.model, stock.data)
+        now = self._clip(self._frame())
+        observation = self._observe(now, self._before)
         self._before = now
         success = self._is_success(observation)
         return observation, float(success), False, False, {"is_success": success}
@@ -178,6 +177,7 @@ class MetaWorld(gym.Env):
         """Take hold of the simulator's memory: looking names up costs more."""
         self._mujoco: Any = importlib.import_module("mujoco")
         stock, data, task = self.simulation, self.simulation.data, self.task
+        self._mocap, self._control = data.mocap_pos[0], data.ctrl
         self._hand = data.body("hand").xpos
         self._claws = data.body("rightclaw").xpos, data.body("leftclaw").xpos
         self._tips = (
@@ -200,13 +200,16 @@ class MetaWorld(gym.Env):
         """What one moment shows."""
         frame = np.zeros(FRAME)
         frame[:3] = self._hand
-        gap = np.linalg.norm(self._claws[0] - self._claws[1])
-        frame[3] = min(max(gap / 0.1, 0.0), 1.0)
+        gap = self._claws[0] - self._claws[1]
+        frame[3] = min(math.sqrt(gap.dot(gap)) / 0.1, 1.0)
         frame[4:7] = self._object + self._offset
         if self._turned is not None:
             still = self._turned
             frame[7:11] = still if still.size == 4 else quaternion(still.tolist())
         return frame
+
+    def _clip(self, frame: np.ndarray) -> np.ndarray:
+        return np.minimum(np.maximum(frame, self._low), self._high)
 
     def _observe(self, now: np.ndarray, before: np.ndarray) -> dict[str, np.ndarray]:
         right, left = self._tips
@@ -224,8 +227,7 @@ class MetaWorld(gym.Env):
         if self._head is not None:
             gap = (self._head - self._goal) * PEG_SCALE
             return bool(np.linalg.norm(gap) <= self.task.near)
-        goals = observation["achieved_goal"], observation["desired_goal"]
-        return bool(self.task.reached(*goals))
+        return self.task.reaches(observation["achieved_goal"], self._goal)
 
     def _stay(self, steps: int = SETTLING) -> None:
         self.simulation.init_tcp = self.simulation.tcp_center
@@ -233,9 +235,9 @@ class MetaWorld(gym.Env):
     def _settle(self, steps: int = SETTLING) -> None:
         """Move the hand to where an episode begins."""
         stock, data = self.simulation, self.simulation.data
-        data.mocap_pos[0] = stock.hand_init_pos
+        self._mocap[:] = stock.hand_init_pos
         data.mocap_quat[0] = (1, 0, 1, 0)
-        data.ctrl[:] = -1, 1
+        self._control[:] = -1, 1
         self._mujoco.mj_step(stock.model, data, steps * SUBSTEPS)
         stock.init_tcp = stock.tcp_center
 
