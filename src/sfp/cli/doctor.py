@@ -35,7 +35,7 @@ def doctor(*, json: bool = False) -> None:
     Args:
         json: print one JSON document.
     """
-    rows = [*_versions(), *_hardware(), _jax(), _rendering(), _storage()]
+    rows = [*_versions(), _suites(), *_hardware(), _jax(), _rendering(), _storage()]
     wrong = [row for row in rows if row["status"] == "missing"]
     show(rows, json=json, notes=["All that is needed is there."] if not wrong else [])
     if wrong:
@@ -54,6 +54,16 @@ def _versions() -> list[dict[str, str]]:
         except importlib.metadata.PackageNotFoundError:
             rows.append(_row(name, "missing", "-", f"pip install {name}"))
     return rows
+
+
+def _suites() -> dict[str, str]:
+    """Tasks that come with an extra."""
+    try:
+        found = importlib.metadata.version("metaworld")
+        return _row("metaworld", "ok", found)
+    except importlib.metadata.PackageNotFoundError:
+        remedy = "pip install 'sfp[metaworld]' for the robot's tasks"
+        return _row("metaworld", "optional", "-", remedy)
 
 
 def _hardware() -> list[dict[str, str]]:
