@@ -100,7 +100,10 @@ class Method:
     )
     hindsight: Mapping[str, float] = field(default_factory=lambda: {"": 4.0})
     relabels: bool = True
-    hint: str = "`sfp fit DATA --out PRIOR`; for point-mazes and Meta-World one ships, --prior room or reach"
+    hint: str = (
+        "`sfp fit DATA --out PRIOR`; for point-mazes --prior room ships, for "
+        "Meta-World --prior reach"
+    )
 
 
 def _sfp(given: Ingredients) -> Agent:
