@@ -63,11 +63,13 @@ class Board:
 
     def _done(self) -> float:
         """Seconds of one core that are done, by the estimates."""
-        return sum(
-            e.job.cost * (1.0 if e.state == "done" else _share(e))
+        shares = {"done": lambda event: 1.0, "running": _share}
+        parts = (
+            e.job.cost * shares[e.state](e)
             for e in self.known.values()
-            if e.state in ("done", "running")
+            if e.state in shares
         )
+        return sum(parts, start=0.0)
 
 
 @contextlib.contextmanager
@@ -121,7 +123,8 @@ def _tell(board: Board, event: Event) -> None:
 
 
 def _draw(board: Board, marks: dict[str, str]) -> Group:
-    parts: list[Table | Text] = [_matrix(board, plan, marks) for plan in board.plans]
+    """What changes stands above what may not fit on the screen."""
+    parts: list[Table | Text] = [Text(board.summary(), style="bold")]
     for event in board.known.values():
         if event.state == "running":
             parts.append(Text(f"{event.job.name}: {describe(event)}"))
@@ -129,21 +132,18 @@ def _draw(board: Board, marks: dict[str, str]) -> Group:
             where = f" (see {event.log})" if event.log else ""
             reason = f"{event.job.name} failed: {event.reason}{where}"
             parts.append(Text(reason, style=COLOURS["failed"]))
-    return Group(*parts, Text(board.summary(), style="bold"))
+    for plan in board.plans:
+        parts += [Text(f"\n{plan.experiment.title}"), _matrix(board, plan, marks)]
+    return Group(*parts)
 
 
 def _matrix(board: Board, plan: Plan, marks: dict[str, str]) -> Table:
     """A row per variant, a column per task, a mark per seed."""
-    table = Table(title=plan.experiment.title, title_justify="left", box=None)
-    if plan.walks:
-        for walk in plan.walks:
-            event = board.known[f"explore-{walk.slug}"]
-            table.add_row(walk.task, Text(event.state, style=COLOURS[event.state]))
-        return table
     tasks = list(dict.fromkeys(entry.cell.task for entry in plan.entries))
-    table.add_column("")
-    for task in tasks:
-        table.add_column(task)
+    table = Table("", *tasks, box=None, show_header=bool(tasks))
+    for walk in plan.walks:
+        event = board.known[f"explore-{walk.slug}"]
+        table.add_row(walk.task, Text(event.state, style=COLOURS[event.state]))
     for label in dict.fromkeys(entry.label for entry in plan.entries):
         row = [Text() for _ in tasks]
         for entry in plan.entries:

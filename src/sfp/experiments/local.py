@@ -86,7 +86,7 @@ class _Process:
     popen: subprocess.Popen[bytes]
     log: Path
     begins: int
-    looked: float = 0.0
+    looked: float
 
 
 class _Crew:
@@ -188,7 +188,8 @@ class _Crew:
         except SfpError as error:
             return self._fail(job, str(error))
         self.waiting.remove(job)
-        self.running.append(_Process(job, worker, popen, log, begins))
+        now = time.monotonic()
+        self.running.append(_Process(job, worker, popen, log, begins, now))
         return Event(job, "running", read_progress(job), log=log)
 
 
