@@ -17,10 +17,10 @@ import pytest
 from matplotlib.figure import Figure
 
 import sfp
+from probes import linear_prior
 from sfp.analysis import figures
 from sfp.cli import COMMANDS, main
 from sfp.cli.console import show
-from sfp.priors.store import find_prior
 
 SFP = Path(sys.executable).with_name("sfp")
 MAP = "#######\n#S...G#\n#######"
@@ -242,16 +242,16 @@ def test_explore(run):
 
 
 @pytest.mark.usefixtures("blank")
-def test_explored_priors_are_called_by_their_last_name(run, blank):
-    for name in ("one", "other"):
-        shutil.copytree(find_prior("room"), Path(name, "mine"))
+def test_explored_priors_are_called_by_their_last_name(run, blank, monkeypatch):
+    prior = linear_prior(deviation=0.5, k=1, dims=2)
+    monkeypatch.setattr("sfp.priors.store.load_prior", lambda name: prior)
     line = ("explore", "room", *WALK, "--explorer", "uniform", "--json")
 
     def rows(*priors):
         words = [word for prior in priors for word in ("--prior", prior)]
         return document(run(*line, *words))["rows"]
 
-    here, there = rows("one/mine"), rows(Path("other/mine").absolute())
+    here, there = rows("one/mine"), rows("/other/mine")
     assert here == there
     assert here[1]["explorer"] == "prior mine"
     both = [row["explorer"] for row in rows("one/mine", "other/mine")]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from sfp.analysis.explorers import EXPLORERS
 from sfp.envs.registry import TASKS
 from sfp.errors import SfpError
 from sfp.experiments.grid import EXPERIMENTS
+from sfp.experiments.jobs import price
 from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.experiments.suites import PAPER_STEPS, SUITES
@@ -232,3 +234,15 @@ def test_unknown_names():
         make_plan("transfr")
     with pytest.raises(SfpError, match="did you mean point-maze"):
         make_plan("transfer", "pointmaze")
+
+
+def test_the_docs_name_every_experiment_and_its_runs():
+    page = Path(__file__).parents[2].joinpath("docs", "experiments.md").read_text()
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines()]
+    costs = {row[0].strip("`"): row[1:] for row in rows if len(row) == 5}
+    for name in EXPERIMENTS:
+        small, paper = (price(make_plan(name, scale=s)) for s in ("small", "paper"))
+        assert [costs[name][0], costs[name][2]] == [str(small[0]), str(paper[0])]
+        for said, (_, hours) in zip(costs[name][1::2], (small, paper), strict=True):
+            assert float(said) == pytest.approx(hours, rel=0.1, abs=0.05)
+        assert page.count(f"| `{name}` |") == 2

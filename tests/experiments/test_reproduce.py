@@ -246,10 +246,14 @@ def test_another_prior_in_its_place_is_refused(tmp_path):
     recipe = PriorRecipe(Recording("room"), model="vae")
     folder = recipe.folder(tmp_path)
     folder.mkdir(parents=True)
-    card = {"model": "vae", "past_actions": 1, "state": False, "fit": {"seed": 0}}
+    card = {"model": "vae", "past_actions": 1, "state": False}
+    card |= {"fit": {"seed": 0, "epochs": 80}, "data": {"episodes": 4000}}
     (folder / "config.json").write_text(json.dumps(card))
     recipe.check(tmp_path)
-    for change in ({"model": "lscde"}, {"past_actions": 2}, {"fit": {}}):
+    for change in (
+        *({"model": "lscde"}, {"past_actions": 2}, {"fit": {}}),
+        *({"fit": {"seed": 0, "epochs": 20}}, {"data": {"episodes": 3000}}),
+    ):
         (folder / "config.json").write_text(json.dumps(card | change))
         with pytest.raises(SfpError, match="holds another prior, or a damaged one"):
             recipe.check(tmp_path)

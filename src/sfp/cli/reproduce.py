@@ -140,12 +140,12 @@ def _run(board: Board, out: Path) -> None:
     from sfp.experiments.manifest import write_manifest
     from sfp.files import check_writable
 
-    for name in ("runs", "logs"):
-        check_writable(out / name)
     jobs = [event.job for event in board.known.values()]
     for job in jobs:
         if job.kind == "data":
             job.is_done()  # another dataset in its place is refused at once
+    for name in ("runs", "logs"):
+        check_writable(out / name)
     for plan in board.plans:
         write_manifest(out, plan, board.known)
     events = run_local(jobs, workers=board.workers, logs=out / "logs")
@@ -170,7 +170,11 @@ def _notes(board: Board, out: Path, *, dry_run: bool) -> list[str]:
         left = [e.job.cost for e in board.known.values() if e.state == "waiting"]
         hours = sum(left) / 3600
         return [f"{len(left)} to do, about {hours:.1f} hours of {ASSUMED}."]
-    return [f"Written: {out / plan.name / 'experiment.json'}" for plan in board.plans]
+    failed = [event for event in board.known.values() if event.state == "failed"]
+    return [
+        *(f"Failed: {e.job.name}: {e.reason} (log: {e.log or 'none'})" for e in failed),
+        *(f"Written: {out / plan.name / 'experiment.json'}" for plan in board.plans),
+    ]
 
 
 def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import signal
@@ -156,8 +155,12 @@ class _Crew:
             process.popen.send_signal(signal.SIGTERM)
         deadline = time.monotonic() + PATIENCE
         for process in self.running:
-            with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            try:
                 process.popen.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                pass
+            except KeyboardInterrupt:  # asked twice: at once
+                deadline = 0.0
             process.popen.kill()
             process.popen.wait()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def read_progress(job: Job) -> Progress:
     """What the tables of a job say now; what cannot be read yet is nothing."""
     try:
         if job.kind == "train":
-            return _of_run(job.lock)
+            return _of_run(job.lock, job.marker)
         if job.kind == "prior":
             return _of_fit(job.lock)
     except (SfpError, OSError, ValueError, KeyError, TypeError):
@@ -39,9 +40,11 @@ def read_progress(job: Job) -> Progress:
     return NOTHING
 
 
-def _of_run(folder: Path) -> Progress:
+def _of_run(folder: Path, finished: Path) -> Progress:
     steps, tests = read_table(folder, "train"), read_table(folder, "eval")
     done = int(steps[-1]["step"] or 0) if steps else 0
+    if finished.is_file():  # steps since the last row are done too
+        done = int(json.loads(finished.read_text())["step"])
     return Progress(done, tests[-1]["eval/success_rate"] if tests else None)
 
 

@@ -11,6 +11,8 @@ from sfp.data.sources import minari
 from sfp.envs.maze import EPISODE_STEPS
 from sfp.errors import SfpError
 from sfp.priors.conditioning import Conditioning
+from sfp.priors.fit import PRESETS
+from sfp.priors.store import shipped
 
 Words = tuple[str, ...]
 """Of a command: `sfp WORDS...`."""
@@ -117,8 +119,6 @@ class PriorRecipe:
 
         The flow that sees one action ships under the name of its training task.
         """
-        from sfp.priors.store import shipped
-
         task = self.recording.task
         default = self == PriorRecipe(Recording(task)) and task in shipped()
         return task if default else None
@@ -147,13 +147,17 @@ class PriorRecipe:
         try:
             card = json.loads(path.read_text())
             seen = Conditioning(card["past_actions"], card["state"])
-            held = card["model"], seen, card["fit"]["seed"]
+            fit = card["fit"]["epochs"], card["fit"]["seed"]
+            held = card["model"], seen, card["data"]["episodes"], *fit
         except (OSError, ValueError, KeyError, TypeError):
             held = ()
-        if held != (self.model, self.sees, self.seed):
+        epochs = PRESETS["default"].epochs if self.epochs is None else self.epochs
+        episodes = round(self.keep * self.recording.episodes)
+        if held != (self.model, self.sees, episodes, epochs, self.seed):
             raise SfpError(
                 f"{path.parent} holds another prior, or a damaged one: expected a "
-                f"{self.model} that sees {self.sees}. Move it away."
+                f"{self.model} that sees {self.sees}, learned from {episodes} episodes "
+                f"in {epochs} epochs with seed {self.seed}. Move it away."
             )
 
     @property
