@@ -15,6 +15,7 @@ from sfp.errors import Interrupted, SfpError, at_least
 
 if TYPE_CHECKING:
     from sfp.cli.watch import Board
+    from sfp.experiments.local import Event
 
 
 def reproduce(
@@ -88,17 +89,7 @@ def reproduce(
         _look(board)
     else:
         _run(board, out)
-    rows = [
-        {
-            "run": event.job.name,
-            "state": event.state,
-            **({} if dry_run else {"done": event.progress.done}),
-            "of": event.job.total,
-            **({} if dry_run else {"value": event.progress.value}),
-            **({"core_minutes": round(event.job.cost / 60, 1)} if dry_run else {}),
-        }
-        for event in board.known.values()
-    ]
+    rows = [_row(event, dry_run=dry_run) for event in board.known.values()]
     failed = [event for event in board.known.values() if event.state == "failed"]
     show(
         rows,
@@ -119,6 +110,15 @@ def reproduce(
             f"{first.reason} (log: {first.log or 'none'}). The same command tries "
             "again."
         )
+
+
+def _row(event: Event, *, dry_run: bool) -> dict[str, Any]:
+    job, progress = event.job, event.progress
+    row: dict[str, Any] = {"run": job.name, "state": event.state, "of": job.total}
+    if dry_run:
+        return row | {"core_minutes": round(job.cost / 60, 1)}
+    success, nats = progress.success, progress.held_out
+    return row | {"done": progress.done, "success": success, "held_out": nats}
 
 
 def _look(board: Board) -> None:

@@ -84,7 +84,7 @@ def watching(board: Board) -> Iterator[Callable[[Event], None]]:
 
         def hear(event: Event) -> None:
             board.hear(event)
-            live.update(_draw(board, marks), refresh=True)
+            live.update(draw(board, marks), refresh=True)
 
         yield hear
 
@@ -92,12 +92,13 @@ def watching(board: Board) -> Iterator[Callable[[Event], None]]:
 def describe(event: Event) -> str:
     """How far a job is, in words."""
     job, progress = event.job, event.progress
-    done, total, value = progress.done, job.total, progress.value
     if job.kind == "train":
-        success = "" if value is None else f", success {value:.0%}"
-        return f"step {done:,} of {total:,}{success}"
-    if job.kind == "prior" and done:
-        return f"epoch {done} of {total}, held out {value:.3f} nats"
+        success = progress.success
+        tested = "" if success is None else f", success {success:.0%}"
+        return f"step {progress.done:,} of {job.total:,}{tested}"
+    if job.kind == "prior" and progress.done:
+        held_out = f"held out {progress.held_out:.3f} nats"
+        return f"epoch {progress.done} of {job.total}, {held_out}"
     return {"data": "recording", "explore": "walking"}.get(job.kind, "fitting")
 
 
@@ -122,7 +123,7 @@ def _tell(board: Board, event: Event) -> None:
     )
 
 
-def _draw(board: Board, marks: dict[str, str]) -> Group:
+def draw(board: Board, marks: dict[str, str]) -> Group:
     """What changes stands above what may not fit on the screen."""
     parts: list[Table | Text] = [Text(board.summary(), style="bold")]
     for event in board.known.values():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
 from sfp.errors import SfpError
 from sfp.experiments.jobs import Job
@@ -18,37 +17,43 @@ class Progress:
 
     Attributes:
         done: steps of a run, epochs of a fit.
-        value: the last success rate of a run, the last held-out likelihood of a fit.
+        success: the last success rate of a run.
+        held_out: the last held-out likelihood of a fit, in nats.
     """
 
     done: int = 0
-    value: float | None = None
+    success: float | None = None
+    held_out: float | None = None
 
 
 NOTHING = Progress()
 
 
 def read_progress(job: Job) -> Progress:
-    """What the tables of a job say now; what cannot be read yet is nothing."""
+    """What the files of a job say now; what cannot be read yet is nothing."""
+    readers = {"train": _of_run, "prior": _of_fit}
     try:
-        if job.kind == "train":
-            return _of_run(job.lock, job.marker)
-        if job.kind == "prior":
-            return _of_fit(job.lock)
-    except (SfpError, OSError, ValueError, KeyError, TypeError):
-        pass  # being written, or damaged: then the job itself will say so
-    return NOTHING
+        return readers.get(job.kind, _of_other)(job)
+    except (SfpError, OSError, ValueError, LookupError, TypeError):
+        return NOTHING  # being written, or damaged: then the job itself will say so
 
 
-def _of_run(folder: Path, finished: Path) -> Progress:
-    steps, tests = read_table(folder, "train"), read_table(folder, "eval")
+def _of_run(job: Job) -> Progress:
+    steps, tests = read_table(job.lock, "train"), read_table(job.lock, "eval")
     done = int(steps[-1]["step"] or 0) if steps else 0
-    if finished.is_file():  # steps since the last row are done too
-        done = int(json.loads(finished.read_text())["step"])
-    return Progress(done, tests[-1]["eval/success_rate"] if tests else None)
+    if job.marker.is_file():  # steps since the last row are done too
+        done = int(json.loads(job.marker.read_text())["step"])
+    return Progress(done, success=tests[-1]["eval/success_rate"] if tests else None)
 
 
-def _of_fit(work: Path) -> Progress:
-    with (work / "fit.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    return Progress(int(rows[-1]["epoch"]), float(rows[-1]["held_out"]))
+def _of_fit(job: Job) -> Progress:
+    if job.marker.is_file():
+        card = json.loads(job.marker.read_text())
+        return Progress(card["fit"]["epochs_run"], held_out=card["score"])
+    with (job.lock / "fit.csv").open(newline="") as file:
+        *_, row = csv.DictReader(file)
+    return Progress(int(row["epoch"]), held_out=float(row["held_out"]))
+
+
+def _of_other(job: Job) -> Progress:
+    return Progress(job.total) if job.marker.is_file() else NOTHING
