@@ -1,13 +1,16 @@
 """The grid: the paper's numbers, slugs that are stable and unique, what is shared."""
 
 import dataclasses
+import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
 from sfp.agents.methods import METHODS, get_method
 from sfp.analysis.explorers import EXPLORERS
+from sfp.cli import main
 from sfp.envs.registry import TASKS
 from sfp.errors import SfpError
 from sfp.experiments.grid import EXPERIMENTS
@@ -227,6 +230,21 @@ def test_overrides():
 def test_bad_overrides(given, message):
     with pytest.raises(SfpError, match=message):
         cells("transfer", **given)
+
+
+def test_the_command_repeats_the_plan(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    given = Overrides(
+        *(("sfp", "sac"), ("maze",), (0, 2), 600, 40, 2, 3),
+        settings={"batch": 16, "context": "stream", "until_solved": True, "alpha": 0.1},
+    )
+    plan = make_plan("transfer", overrides=given)
+    main([*shlex.split(plan.command)[1:], "--dry-run", "--json"])
+    listed = {row["run"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert {entry.cell.slug for entry in plan.entries} < listed
+    words = " ".join(plan.entries[0].cell.words(tmp_path))
+    settings = "--alpha 0.1 --batch 16 --context stream --until-solved"
+    assert f"--seed 0 --steps 600 {settings} --out {tmp_path}/runs/maze-sfp-" in words
 
 
 def test_unknown_names():

@@ -38,7 +38,7 @@ def reproduce(
 ) -> None:
     """Run experiments of the paper: recordings, priors, runs, one core each.
 
-    The main result at a scale that two cores finish in two hours or so:
+    The main result at a scale that two cores finish in an hour or so:
         sfp reproduce transfer --workers 2
 
     Stop it (Ctrl-C, a crash, a loss of power) and give the same command again: what is
@@ -114,11 +114,11 @@ def reproduce(
 
 def _row(event: Event, *, dry_run: bool) -> dict[str, Any]:
     job, progress = event.job, event.progress
-    row: dict[str, Any] = {"run": job.name, "state": event.state, "of": job.total}
+    row: dict[str, Any] = {"run": job.name, "state": event.state}
     if dry_run:
-        return row | {"core_minutes": round(job.cost / 60, 1)}
-    success, nats = progress.success, progress.held_out
-    return row | {"done": progress.done, "success": success, "held_out": nats}
+        return row | {"of": job.total, "core_minutes": round(job.cost / 60, 1)}
+    row |= {"done": progress.done, "of": job.total}
+    return row | {"success": progress.success, "held_out": progress.held_out}
 
 
 def _look(board: Board) -> None:

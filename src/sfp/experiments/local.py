@@ -55,7 +55,7 @@ def run_local(
     workers: int,
     logs: Path,
     program: Sequence[str] = PROGRAM,
-) -> Generator[Event]:
+) -> Generator[Event, None, None]:
     """Run jobs until each is done or has failed twice; yields what happens.
 
     Whoever stops listening (closes the generator) stops the processes; they save

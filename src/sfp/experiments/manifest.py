@@ -34,7 +34,7 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
         "scale": plan.scale,
         "training": suite.training,
         "downstream": list(suite.downstream),
-        "command": plan.command(out),
+        "command": plan.command,
         "cells": [
             {
                 "folder": f"runs/{entry.cell.slug}",

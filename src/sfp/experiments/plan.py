@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from sfp.errors import SfpError, at_least, unknown
@@ -54,7 +54,8 @@ class Overrides:
             given = getattr(self, name)
             words += [f"--{name}", str(given)] if given is not None else []
         for name, value in self.settings.items():
-            words += ["--set", f"{name}={value}"]
+            text = value if isinstance(value, str) else json.dumps(value)
+            words += ["--set", f"{name}={text}"]
         return words
 
 
@@ -92,11 +93,11 @@ class Plan:
         """What the paper says."""
         return EXPERIMENTS[self.name]
 
-    def command(self, out: Path) -> str:
-        """What repeats it."""
+    @property
+    def command(self) -> str:
+        """What repeats it, in any folder."""
         words = ["sfp", "reproduce", self.name, "--suite", self.suite]
-        words += ["--scale", self.scale, "--out", str(out), *self.overrides.words]
-        return shlex.join(words)
+        return shlex.join([*words, "--scale", self.scale, *self.overrides.words])
 
 
 def make_plan(

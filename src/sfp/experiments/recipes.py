@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,8 +121,8 @@ class PriorRecipe:
         The flow that sees one action ships under the name of its training task.
         """
         task = self.recording.task
-        default = self == PriorRecipe(Recording(task)) and task in shipped()
-        return task if default else None
+        is_default = self == PriorRecipe(Recording(task))
+        return task if is_default and _ships(task) else None
 
     def find(self, out: Path) -> str:
         """What `--prior` takes."""
@@ -164,3 +165,8 @@ class PriorRecipe:
     def sees(self) -> Conditioning:
         """What it is conditioned on."""
         return Conditioning(self.past_actions, self.state)
+
+
+@functools.cache
+def _ships(name: str) -> bool:
+    return name in shipped()
