@@ -181,7 +181,7 @@ def test_the_manifest_says_what_the_report_needs(run, tmp_path):
     assert about.pop("title").startswith("Transfer")
     assert about == {
         **{"format": 1, "name": "transfer", "suite": "point-maze", "scale": "small"},
-        **{"training": "room", "downstream": ["maze", "corridor"]},
+        **{"training": "room", "aggregate": ["maze"]},
         **{"tables": [], "figures": []},
     }
 
@@ -276,9 +276,10 @@ def test_another_run_in_its_place_is_refused(tmp_path):
 
 def test_list_experiments(run):
     code, text, _ = run("list", "experiments", "--json")
-    rows = {row["name"]: row for row in json.loads(text)["rows"]}
+    document = json.loads(text)
+    rows = {row["name"]: row for row in document["rows"]}
     assert code == 0
+    assert "300 steps/s" in document["assumed"]
     assert rows["transfer"]["small runs"] == 45
     assert rows["transfer"]["paper runs"] == 150
     assert rows["transfer"]["paper hours"] > 50 > rows["transfer"]["small hours"]
-    assert "300 steps/s" in run("list", "experiments")[1]

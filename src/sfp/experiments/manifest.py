@@ -19,12 +19,16 @@ FORMAT = 1
 def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
     """Write `OUT/<experiment>/experiment.json`; paths in it are relative to OUT.
 
+    `training` is the task that the recordings are from, `aggregate` those of the others
+    that are averaged over.
+
     Args:
         out: the folder of the results.
         plan: what the experiment runs.
         known: the last event of each job, by its name.
     """
     suite, walks = get_suite(plan.suite), plan.walks
+    tasks = {entry.cell.task for entry in plan.entries}
     about: dict[str, Any] = {
         "format": FORMAT,
         "name": plan.name,
@@ -33,7 +37,7 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
         "suite": plan.suite,
         "scale": plan.scale,
         "training": suite.training,
-        "downstream": list(suite.downstream),
+        "aggregate": [task for task in suite.downstream if task in tasks],
         "command": plan.command,
         "cells": [
             {
