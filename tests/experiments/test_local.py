@@ -152,7 +152,6 @@ def test_whoever_stops_listening_stops_the_processes_and_can_go_on(tmp_path):
     with contextlib.closing(run(jobs, tmp_path)) as events:
         assert next(events).state == "running"
         until(lambda: starts(tmp_path, "long"))
-        time.sleep(0.1)
     assert (tmp_path / "long" / "saved").exists()
     assert not is_alive(starts(tmp_path, "long")[0]["pid"])
     (tmp_path / "long" / "go").touch()

@@ -23,11 +23,11 @@ from sfp.experiments.recipes import PriorRecipe, Recording
 CACHE = Path(__file__).parent.parent.parent / ".venv" / "xla"
 SMALL = {
     **{"width": 8, "depth": 1, "batch": 16, "warmup": 200, "update_after": 100},
-    **{"eval_every": 300, "eval_episodes": 1, "log_every": 100},
+    **{"eval_every": 600, "eval_episodes": 1, "log_every": 100},
     **{"checkpoint_every": 100, "capacity": 1000},
 }
 GRID = ["transfer", "--methods", "sac", "--tasks", "room", "maze", "--seeds", "0"]
-GRID += ["--steps", "600", "--workers", "2"]
+GRID += ["--steps", "1200", "--workers", "2"]
 GRID += [word for item in SMALL.items() for word in ("--set", "{}={}".format(*item))]
 
 
@@ -74,7 +74,7 @@ def test_killed_three_times_it_ends_with_the_same_bits(run, tmp_path):
     code, text, _ = run("reproduce", *GRID, "--out", "calm", "--json")
     rows = {row["run"]: row for row in json.loads(text)["rows"]}
     assert (code, len(rows)) == (0, 2)
-    assert {(row["state"], row["done"]) for row in rows.values()} == {("done", 600)}
+    assert {(row["state"], row["done"]) for row in rows.values()} == {("done", 1200)}
     out = tmp_path / "killed"
     for _ in range(3):
         before, runner = checkpoints(out)[0], begin(*GRID, "--out", out)
