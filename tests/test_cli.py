@@ -17,6 +17,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import sfp
+from probes import linear_prior
 from sfp.analysis import figures
 from sfp.cli import COMMANDS, main
 from sfp.cli.console import show
@@ -226,11 +227,11 @@ def test_explore(run):
     assert result["task"] == "room"
     assert result["figures"] == [
         *("figures/explore-room.png", "figures/explore-room-psd.png"),
-        "figures/explore-room.csv",
+        *("figures/explore-room-psd.csv", "figures/explore-room.csv"),
     ]
     for figure in result["figures"][:2]:
         assert Path(figure).read_bytes().startswith(b"\x89PNG")
-    with Path(result["figures"][2]).open() as file:
+    with Path(result["figures"][3]).open() as file:
         saved = list(csv.DictReader(file))
     for row, line_of in zip(result["rows"], saved, strict=True):
         assert {k: str(v) for k, v in row.items()} == line_of
@@ -241,6 +242,22 @@ def test_explore(run):
 
 
 @pytest.mark.usefixtures("blank")
+def test_explored_priors_are_called_by_their_last_name(run, blank, monkeypatch):
+    prior = linear_prior(deviation=0.5, k=1, dims=2)
+    monkeypatch.setattr("sfp.priors.store.load_prior", lambda name: prior)
+    line = ("explore", "room", *WALK, "--explorer", "uniform", "--json")
+
+    def rows(*priors):
+        words = [word for prior in priors for word in ("--prior", prior)]
+        return document(run(*line, *words))["rows"]
+
+    here, there = rows("one/mine"), rows("/other/mine")
+    assert here == there
+    assert here[1]["explorer"] == "prior mine"
+    both = [row["explorer"] for row in rows("one/mine", "other/mine")]
+    assert both == ["uniform", "prior one/mine", "prior other/mine"]
+
+
 def test_a_map_of_ones_own(run):
     Path("mine.txt").write_text(MAP)
     row = document(run("collect", "mine.txt", *SMALL, "--json"))["rows"][0]

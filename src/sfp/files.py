@@ -209,3 +209,23 @@ def locked(folder: Path, doing: str) -> Iterator[None]:
                 "another --out."
             ) from None
         yield
+
+
+def is_locked(folder: Path) -> bool:
+    """Whether another process writes to a folder now."""
+    try:
+        with (folder / "lock").open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # there is none
+        return False
+    return False
+
+
+def check_writable(folder: Path) -> None:
+    """Make a folder, and refuse it if nothing can be written there."""
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"?")

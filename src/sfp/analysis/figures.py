@@ -84,6 +84,15 @@ def spectrum_figure(sequences: dict[str, np.ndarray]) -> Figure:
     return figure
 
 
+def spectrum_rows(sequences: dict[str, np.ndarray]) -> list[dict[str, str | float]]:
+    """What `spectrum_figure` draws, one row per point."""
+    return [
+        {"explorer": name, "frequency": float(frequency), "power": float(power)}
+        for name, values in sequences.items()
+        for frequency, power in zip(*_drawn(values), strict=True)
+    ]
+
+
 def data_figure(data: Trajectories, *, shown: int = 3) -> Figure:
     """What recordings look like: action values, an excerpt over time, the spectrum."""
     figure = Figure(figsize=(12, 3.6), layout="constrained")
@@ -149,10 +158,8 @@ def _draw_box(axis: Axes, box: Box) -> None:
 
 def _draw_spectra(axis: Axes, sequences: dict[str, np.ndarray]) -> None:
     for i, (name, values) in enumerate(sequences.items()):
-        frequency, density = spectrum(values)
         axis.semilogy(
-            frequency[1:-1],
-            np.maximum(density[1:-1], np.finfo(float).tiny),  # a constant has none
+            *_drawn(values),
             STYLES[i % len(STYLES)],
             color=COLOURS[i % len(COLOURS)],
             lw=1.4,
@@ -162,3 +169,10 @@ def _draw_spectra(axis: Axes, sequences: dict[str, np.ndarray]) -> None:
         xlabel="frequency (cycles per step)", ylabel="power", title="PSD of actions"
     )
     axis.legend(fontsize=8)
+
+
+def _drawn(sequences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Frequencies without the ends, and their power."""
+    frequency, density = spectrum(sequences)
+    tiny = np.finfo(float).tiny  # a constant has none
+    return frequency[1:-1], np.maximum(density[1:-1], tiny)

@@ -25,7 +25,7 @@ def explore(
     """Compare explorers by coverage and radius of gyration (the paper's Table 1).
 
     Prints mean and standard deviation over repetitions, and saves the picture of the
-    trajectories, the power spectra of the actions, and the table as CSV:
+    trajectories, the power spectra of the actions, and the numbers of both as CSV:
         sfp explore room-large --explorer uniform --explorer scripted
 
     Learned priors join with --prior:
@@ -49,7 +49,12 @@ def explore(
     from sfp.analysis.arena import make_arena
     from sfp.analysis.explorers import EXPLORERS
     from sfp.analysis.explorers import explore as walk
-    from sfp.analysis.figures import save, spectrum_figure, trajectory_figure
+    from sfp.analysis.figures import (
+        save,
+        spectrum_figure,
+        spectrum_rows,
+        trajectory_figure,
+    )
     from sfp.analysis.tables import save_csv
     from sfp.envs.maze import get_layout
     from sfp.envs.registry import get_task, maze_layout
@@ -57,7 +62,13 @@ def explore(
 
     chosen = get_task(task)
     names = explorer or tuple(EXPLORERS)
-    priors = {f"prior {name}": load_prior(name) for name in prior}
+    # By its last name: walks depend on it, and are to be the same in every folder.
+    called = [Path(name).name for name in prior]
+    alike = len({*called}) < len({*prior})
+    priors = {
+        f"prior {name if alike else short}": load_prior(name)
+        for name, short in zip(prior, called, strict=True)
+    }
     total = max(1, steps) * (len(names) + len(priors))
     with progress(f"exploring {chosen.name}", total) as advance:
         walks = walk(
@@ -78,11 +89,12 @@ def explore(
     box = ", ".join(
         f"{a:g} to {b:g}" for a, b in zip(arena.low, arena.high, strict=True)
     )
+    spectra = {e.name: e.actions for e in walks}
+    powers = spectrum_rows(spectra)
     files = [
         save(trajectory_figure(place, walks, shown=trajectories), Path(f"{stem}.png")),
-        save(
-            spectrum_figure({e.name: e.actions for e in walks}), Path(f"{stem}-psd.png")
-        ),
+        save(spectrum_figure(spectra), Path(f"{stem}-psd.png")),
+        *([save_csv(powers, Path(f"{stem}-psd.csv"))] if powers else []),
         save_csv(rows, Path(f"{stem}.csv")),
     ]
     size = f"{repetitions} x {trajectories} trajectories of {steps} steps"

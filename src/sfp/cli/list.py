@@ -8,12 +8,29 @@ import tyro
 
 from sfp.cli.console import show
 
-KINDS = ("tasks", "methods", "explorers", "models", "priors", "datasets")
+KINDS = (
+    "tasks",
+    "methods",
+    "explorers",
+    "models",
+    "experiments",
+    "priors",
+    "datasets",
+)
 
 
 def list_known(
     kind: tyro.conf.Positional[
-        Literal["all", "tasks", "methods", "explorers", "models", "priors", "datasets"]
+        Literal[
+            "all",
+            "tasks",
+            "methods",
+            "explorers",
+            "models",
+            "experiments",
+            "priors",
+            "datasets",
+        ]
     ] = "all",
     *,
     json: bool = False,
@@ -28,6 +45,7 @@ def list_known(
     from sfp.analysis.explorers import EXPLORERS
     from sfp.data.sources.minari import local_datasets
     from sfp.envs.registry import TASKS
+    from sfp.experiments.grid import EXPERIMENTS
     from sfp.priors.models import MODELS
     from sfp.priors.store import shipped
 
@@ -38,9 +56,13 @@ def list_known(
         "methods": [(name, method.summary) for name, method in METHODS.items()],
         "explorers": [(name, entry.summary) for name, entry in EXPLORERS.items()],
         "models": [(name, entry.summary) for name, entry in MODELS.items()],
+        "experiments": [(name, entry.title) for name, entry in EXPERIMENTS.items()],
         "priors": [(name, "ships with sfp") for name in shipped()],
         "datasets": [(name, "local Minari dataset") for name in local_datasets()],
     }
+    if kind == "experiments":
+        _list_experiments(json=json)
+        return
     rows = [
         {"kind": table[:-1], "name": name, "summary": summary}
         for table in KINDS
@@ -50,3 +72,24 @@ def list_known(
     show(rows, json=json, notes=[] if rows else [f"There are no {kind} yet."])
     if kind == "methods" and not json:
         show(requirements(), json=False, title="What each needs from recordings")
+
+
+def _list_experiments(*, json: bool) -> None:
+    """Experiments on the first suite, with what each costs by itself."""
+    from sfp.experiments.costs import ASSUMED
+    from sfp.experiments.grid import EXPERIMENTS
+    from sfp.experiments.jobs import price
+    from sfp.experiments.plan import make_plan
+
+    rows = []
+    for name, experiment in EXPERIMENTS.items():
+        row = {"kind": "experiment", "name": name, "summary": experiment.title}
+        for scale in ("small", "paper"):
+            runs, hours = price(make_plan(name, scale=scale))
+            row |= {f"{scale} runs": runs, f"{scale} hours": hours}
+        rows.append(row)
+    notes = [
+        f"Hours of {ASSUMED}; what experiments share in one folder runs once.",
+        "Run one: sfp reproduce transfer --workers 2",
+    ]
+    show(rows, json=json, notes=notes, assumed=ASSUMED)

@@ -1,0 +1,217 @@
+"""`sfp reproduce`: run the experiments of the paper."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from sfp.cli.console import show
+from sfp.errors import Interrupted, SfpError, at_least
+
+if TYPE_CHECKING:
+    from sfp.cli.watch import Board
+    from sfp.experiments.local import Event
+
+
+def reproduce(
+    experiments: tyro.conf.Positional[tuple[str, ...]],
+    *,
+    suite: str = "point-maze",
+    scale: Literal["small", "paper"] = "small",
+    out: Path = Path("reproduced"),
+    workers: int | None = None,
+    methods: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--cells"])] = (),
+    tasks: tuple[str, ...] = (),
+    seeds: tuple[int, ...] = (),
+    steps: int | None = None,
+    episodes: int | None = None,
+    epochs: int | None = None,
+    repetitions: int | None = None,
+    set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
+    dry_run: bool = False,
+    json: bool = False,
+) -> None:
+    """Run experiments of the paper: recordings, priors, runs, one core each.
+
+    The main result at a scale that two cores finish in an hour or so:
+        sfp reproduce transfer --workers 2
+
+    Stop it (Ctrl-C, a crash, a loss of power) and give the same command again: what is
+    finished is kept, what was begun goes on, with the same bits. What experiments share
+    runs once if they share a folder. What would run, and for how long:
+        sfp reproduce transfer conditioning --dry-run
+
+    Every number can be changed; what differs has a folder of its own:
+        sfp reproduce transfer --methods sfp sac --tasks maze --seeds 0 --steps 20000
+        sfp reproduce transfer --scale paper --methods all --workers 32
+
+    Args:
+        experiments: which (`sfp list experiments`); `all` is every one.
+        suite: the tasks.
+        scale: `paper` is 125 x 4000 steps and 10 seeds.
+        out: folder of the results: runs/, priors/, explore/, logs/, and for each
+            experiment a folder with experiment.json.
+        workers: processes at a time, by default one per core.
+        methods: which cells of the experiment; `all` adds those that its figure in the
+            paper leaves out.
+        tasks: which tasks of the suite.
+        seeds: which seeds.
+        steps: of every run.
+        episodes: to record for the priors, instead of 4000.
+        epochs: of the priors' fits, instead of 80.
+        repetitions: of walks, instead of 10.
+        set: any setting of `sfp train`, as name=value; repeat it for more.
+        dry_run: list the runs, write nothing.
+        json: print one JSON document.
+    """
+    from sfp.cli.watch import Board
+    from sfp.experiments.grid import EXPERIMENTS
+    from sfp.experiments.jobs import make_jobs
+    from sfp.experiments.plan import Overrides, make_plan
+
+    if not experiments:
+        raise SfpError("expected an experiment: see `sfp list experiments`, or `all`.")
+    names = tuple(EXPERIMENTS) if experiments == ("all",) else experiments
+    given = Overrides(
+        methods, tasks, seeds, steps, episodes, epochs, repetitions, _settings(set)
+    )
+    plans = [make_plan(name, suite, scale, given) for name in dict.fromkeys(names)]
+    workers = _cores() if workers is None else workers
+    at_least(1, workers=workers)
+    jobs = make_jobs(plans, out)
+    board = Board(plans, jobs, workers)
+    if dry_run:
+        _look(board)
+    else:
+        _run(board, out)
+    rows = [_row(event, dry_run=dry_run) for event in board.known.values()]
+    failed = [event for event in board.known.values() if event.state == "failed"]
+    show(
+        rows,
+        json=json,
+        title=f"{', '.join(names)} on {suite}, scale {scale}",
+        notes=_notes(board, out, dry_run=dry_run),
+        out=str(out),
+        core_hours=round(sum(job.cost for job in jobs) / 3600, 2),
+        failed=[
+            {"run": e.job.name, "reason": e.reason, "log": str(e.log or "")}
+            for e in failed
+        ],
+    )
+    if failed:
+        first = failed[0]
+        raise SfpError(
+            f"{len(failed)} of {len(jobs)} failed, {first.job.name} for one: "
+            f"{first.reason} (log: {first.log or 'none'}). The same command tries "
+            "again."
+        )
+
+
+def _row(event: Event, *, dry_run: bool) -> dict[str, Any]:
+    job, progress = event.job, event.progress
+    row: dict[str, Any] = {"run": job.name, "state": event.state}
+    if dry_run:
+        return row | {"of": job.total, "core_minutes": round(job.cost / 60, 1)}
+    row |= {"done": progress.done, "of": job.total}
+    return row | {"success": progress.success, "held_out": progress.held_out}
+
+
+def _look(board: Board) -> None:
+    """What is done already, or cannot be."""
+    from sfp.experiments.local import Event
+
+    for event in list(board.known.values()):
+        try:
+            if event.job.is_done():
+                board.hear(Event(event.job, "done"))
+        except SfpError as error:
+            board.hear(Event(event.job, "failed", reason=str(error)))
+
+
+def _run(board: Board, out: Path) -> None:
+    """Run what is not done yet; whatever happens, say in the manifests how far."""
+    from sfp.cli.watch import watching
+    from sfp.experiments.local import run_local
+    from sfp.experiments.manifest import write_manifest
+    from sfp.files import check_writable
+
+    jobs = [event.job for event in board.known.values()]
+    for job in jobs:
+        if job.kind == "data":
+            job.is_done()  # another dataset in its place is refused at once
+    for name in ("runs", "logs"):
+        check_writable(out / name)
+    for plan in board.plans:
+        write_manifest(out, plan, board.known)
+    events = run_local(jobs, workers=board.workers, logs=out / "logs")
+    try:
+        with _signals(), contextlib.closing(events), watching(board) as hear:
+            for event in events:
+                hear(event)
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"stopped, {board.count('done')} of {len(jobs)} done; the same command "
+            "goes on."
+        ) from None
+    finally:
+        for plan in board.plans:
+            write_manifest(out, plan, board.known)
+
+
+def _notes(board: Board, out: Path, *, dry_run: bool) -> list[str]:
+    from sfp.experiments.costs import ASSUMED
+
+    if dry_run:
+        left = [e.job.cost for e in board.known.values() if e.state == "waiting"]
+        hours = sum(left) / 3600
+        return [f"{len(left)} to do, about {hours:.1f} hours of {ASSUMED}."]
+    failed = [event for event in board.known.values() if event.state == "failed"]
+    return [
+        *(f"Failed: {e.job.name}: {e.reason} (log: {e.log or 'none'})" for e in failed),
+        *(f"Written: {out / plan.name / 'experiment.json'}" for plan in board.plans),
+    ]
+
+
+def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """`name=value` pairs; numbers and true or false are read as such."""
+    import json
+
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise SfpError(f"expected name=value after --set, received {pair!r}.")
+        if name == "steps":
+            raise SfpError("expected steps as --steps, not after --set.")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def _cores() -> int:
+    from sfp.compute import threads
+
+    return threads()
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[None]:
+    """Let SIGTERM and a closed terminal stop it as Ctrl-C does."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    kinds = (signal.SIGTERM, signal.SIGHUP)
+    before = [signal.signal(kind, stop) for kind in kinds]
+    try:
+        yield
+    finally:
+        for kind, handler in zip(kinds, before, strict=True):
+            signal.signal(kind, handler)

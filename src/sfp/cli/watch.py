@@ -1,0 +1,161 @@
+"""A grid while it runs: a live table on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from sfp.experiments.jobs import Job
+from sfp.experiments.local import Event
+from sfp.experiments.plan import Plan
+
+MARKS = {"done": "✓", "running": "▸", "waiting": "·", "failed": "✗"}
+PLAIN = {"done": "+", "running": ">", "waiting": ".", "failed": "x"}
+COLOURS = {"done": "green", "running": "cyan", "waiting": "dim", "failed": "red"}
+
+
+class Board:
+    """What is known of every job.
+
+    Args:
+        plans: what the rows of the table are.
+        jobs: all of them.
+        workers: at a time.
+    """
+
+    def __init__(self, plans: Sequence[Plan], jobs: Sequence[Job], workers: int):
+        self.plans, self.workers = plans, workers
+        self.known = {job.name: Event(job, "waiting") for job in jobs}
+        self._began = time.monotonic()
+        self._before: float | None = None
+
+    def hear(self, event: Event) -> None:
+        """Remember the last event of a job."""
+        self.known[event.job.name] = event
+        if event.state == "running" and self._before is None:
+            self._before = self._done()  # what was there already took us no time
+
+    def count(self, state: str) -> int:
+        """Jobs in that state."""
+        return sum(event.state == state for event in self.known.values())
+
+    def left(self) -> float:
+        """Seconds until all is done, by the speed so far once there is one."""
+        done = self._done()
+        total = sum(e.job.cost for e in self.known.values() if e.state != "failed")
+        here = done - (done if self._before is None else self._before)
+        seconds = time.monotonic() - self._began
+        speed = here / seconds if here > 60.0 else float(self.workers)
+        return max(0.0, total - done) / max(speed, 1e-9)
+
+    def summary(self) -> str:
+        """One line: how many are done, and the time left."""
+        states = ("done", "running", "waiting", "failed")
+        counts = ", ".join(f"{self.count(s)} {s}" for s in states if self.count(s))
+        return f"{counts}; about {timedelta(seconds=round(self.left()))} left"
+
+    def _done(self) -> float:
+        """Seconds of one core that are done, by the estimates."""
+        shares = {"done": lambda event: 1.0, "running": _share}
+        parts = (
+            e.job.cost * shares[e.state](e)
+            for e in self.known.values()
+            if e.state in shares
+        )
+        return sum(parts, start=0.0)
+
+
+@contextlib.contextmanager
+def watching(board: Board) -> Iterator[Callable[[Event], None]]:
+    """Show a board on stderr; yields what hears of events."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda event: _tell(board, event)
+        return
+    marks = PLAIN if console.options.ascii_only else MARKS
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+
+        def hear(event: Event) -> None:
+            board.hear(event)
+            live.update(draw(board, marks), refresh=True)
+
+        yield hear
+
+
+def describe(event: Event) -> str:
+    """How far a job is, in words."""
+    job, progress = event.job, event.progress
+    if job.kind == "train":
+        success = progress.success
+        tested = "" if success is None else f", success {success:.0%}"
+        return f"step {progress.done:,} of {job.total:,}{tested}"
+    if job.kind == "prior" and progress.done:
+        held_out = f"held out {progress.held_out:.3f} nats"
+        return f"epoch {progress.done} of {job.total}, {held_out}"
+    return {"data": "recording", "explore": "walking"}.get(job.kind, "fitting")
+
+
+def _tell(board: Board, event: Event) -> None:
+    """A line when something changes, but not for every step."""
+    before = board.known[event.job.name]
+    board.hear(event)
+    if event.state == before.state == "running":
+        return
+    words = [f"{event.state} {event.job.name}"]
+    if event.state == "running" and event.progress.done:
+        words.append(f"from {describe(event)}")
+    if event.state == "done" and event.job.kind == "train":
+        words.append(describe(event))
+    if event.reason:
+        words.append(event.reason)
+    if event.state == "failed" and event.log:
+        words.append(f"see {event.log}")
+    line = ": ".join(words)
+    Console(stderr=True, width=10_000).print(
+        f"{line} ({board.summary()})", markup=False, highlight=False
+    )
+
+
+def draw(board: Board, marks: dict[str, str]) -> Group:
+    """What changes stands above what may not fit on the screen."""
+    parts: list[Table | Text] = [Text(board.summary(), style="bold")]
+    for event in board.known.values():
+        if event.state == "running":
+            parts.append(Text(f"{event.job.name}: {describe(event)}"))
+        elif event.state == "failed":
+            where = f" (see {event.log})" if event.log else ""
+            reason = f"{event.job.name} failed: {event.reason}{where}"
+            parts.append(Text(reason, style=COLOURS["failed"]))
+    for plan in board.plans:
+        parts += [Text(f"\n{plan.experiment.title}"), _matrix(board, plan, marks)]
+    return Group(*parts)
+
+
+def _matrix(board: Board, plan: Plan, marks: dict[str, str]) -> Table:
+    """A row per variant, a column per task, a mark per seed."""
+    tasks = list(dict.fromkeys(entry.cell.task for entry in plan.entries))
+    table = Table("", *tasks, box=None, show_header=bool(tasks))
+    for walk in plan.walks:
+        event = board.known[f"explore-{walk.slug}"]
+        table.add_row(walk.task, Text(event.state, style=COLOURS[event.state]))
+    for label in dict.fromkeys(entry.label for entry in plan.entries):
+        row = [Text() for _ in tasks]
+        for entry in plan.entries:
+            if entry.label == label:
+                state = board.known[entry.cell.slug].state
+                row[tasks.index(entry.cell.task)].append(
+                    marks[state], style=COLOURS[state]
+                )
+        table.add_row(label, *row)
+    return table
+
+
+def _share(event: Event) -> float:
+    return min(1.0, event.progress.done / max(1, event.job.total))

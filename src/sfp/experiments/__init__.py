@@ -1,0 +1,1 @@
+"""Experiments: grids of runs as data, and what runs them."""

@@ -1,0 +1,147 @@
+"""The cells of a grid: values that determine a result; the slug is the folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from sfp.config import GROUPS
+from sfp.errors import SfpError
+from sfp.experiments.recipes import PriorRecipe, Recording, Words
+from sfp.training.settings import configure
+
+Setting = tuple[str, str | int | float | bool | None]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A training run, before its recordings and its prior are there.
+
+    Attributes:
+        task: what is learned.
+        method: a name from `METHODS`.
+        seed: of the run.
+        steps: of the run.
+        prior: what it explores with, if anything.
+        data: what it learns from in training, if anything.
+        settings: what is not the default, by name.
+    """
+
+    task: str
+    method: str
+    seed: int
+    steps: int
+    prior: PriorRecipe | None = None
+    data: Recording | None = None
+    settings: tuple[Setting, ...] = ()
+
+    @property
+    def slug(self) -> str:
+        """`maze-sfp-room-realnvp-a1-40000-s0`; other settings add a checksum."""
+        parts = [self.task, self.method]
+        parts += [self.prior.slug] if self.prior else []
+        parts += [self.data.slug] if self.data else []
+        if self.settings:
+            parts.append(_digest(self.settings))
+        return "-".join([*parts, str(self.steps), f"s{self.seed}"])
+
+    def folder(self, out: Path) -> Path:
+        """The folder of the run."""
+        return out / "runs" / self.slug
+
+    def words(self, out: Path) -> Words:
+        """The command that trains it."""
+        words = ["train", self.task, "--method", self.method]
+        words += ["--prior", self.prior.find(out)] if self.prior else []
+        words += ["--data", self.data.dataset] if self.data else []
+        words += ["--seed", str(self.seed), "--steps", str(self.steps)]
+        for name, value in self.settings:
+            option = f"--{name.replace('_', '-')}"
+            words += [option] if value is True else [option, str(value)]
+        return (*words, "--out", str(self.folder(out)))
+
+    def check(self, out: Path) -> None:
+        """Refuse a folder of that name which holds another run."""
+        path = self.folder(out) / "config.json"
+        try:
+            held = json.loads(path.read_text())
+            flat = {
+                k: v for g in held.values() if isinstance(g, dict) for k, v in g.items()
+            }
+            asked = {"task": self.task, "method": self.method, "seed": self.seed}
+            right = all(held[name] == value for name, value in asked.items())
+            asked = {"steps": self.steps, **dict(self.settings)}
+            right = right and all(flat[name] == value for name, value in asked.items())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            right = False
+        if not right:
+            raise SfpError(
+                f"{path.parent} holds another run, or a damaged one: move it away."
+            )
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Walks of explorers that do not learn: coverage, gyration, spectra.
+
+    Attributes:
+        task: where they walk.
+        explorers: names from `EXPLORERS`.
+        prior: one more explorer, if any.
+        repetitions: of the measurement, for its spread.
+        trajectories: per repetition.
+        steps: per trajectory.
+        seed: of the walks.
+    """
+
+    task: str
+    explorers: tuple[str, ...]
+    prior: PriorRecipe | None
+    repetitions: int = 10
+    trajectories: int = 20
+    steps: int = 500
+    seed: int = 0
+
+    @property
+    def slug(self) -> str:
+        """`room-large-uniform-polyrl-room-realnvp-a1-10x20x500-s0`."""
+        parts = [self.task, *self.explorers]
+        parts += [self.prior.slug] if self.prior else []
+        size = f"{self.repetitions}x{self.trajectories}x{self.steps}"
+        return "-".join([*parts, size, f"s{self.seed}"])
+
+    def folder(self, out: Path) -> Path:
+        """Where its table and its pictures lie."""
+        return out / "explore" / self.slug
+
+    def file(self, out: Path, ending: str) -> Path:
+        """A table or picture of it: `.csv`, `.png`, `-psd.csv` or `-psd.png`."""
+        return self.folder(out) / f"explore-{self.task}{ending}"
+
+    def words(self, out: Path) -> Words:
+        """The command that makes it."""
+        words = ["explore", self.task]
+        for explorer in self.explorers:
+            words += ["--explorer", explorer]
+        words += ["--prior", self.prior.find(out)] if self.prior else []
+        for name in ("trajectories", "steps", "repetitions", "seed"):
+            words += [f"--{name}", str(getattr(self, name))]
+        return (*words, "--out", str(self.folder(out)))
+
+
+def make_settings(given: dict[str, object], steps: int) -> tuple[Setting, ...]:
+    """Settings of a run of that many steps, checked; defaults are left out."""
+    groups = configure({**given, "steps": steps})
+    values = {name: value for group in groups for name, value in asdict(group).items()}
+    defaults = {field.name: field.default for g in GROUPS for field in fields(g)}
+    return tuple(
+        (name, values[name])
+        for name in sorted(given)
+        if name != "steps" and values[name] != defaults[name]
+    )
+
+
+def _digest(settings: tuple[Setting, ...]) -> str:
+    return "x" + hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:8]

@@ -1,0 +1,56 @@
+"""What jobs cost: seconds of one core, estimated from speeds that were measured."""
+
+from __future__ import annotations
+
+from sfp.experiments.cell import Cell, Walk
+from sfp.experiments.recipes import PriorRecipe, Recording
+from sfp.priors.fit import PRESETS
+
+START = 10.0
+"""Seconds until a process computes: imports and compiled programs."""
+
+TRAINING = 300.0
+"""Steps per second of a run, tests included."""
+
+GRADIENT = {"realnvp": 100.0, "parrot": 100.0, "vae": 500.0}
+"""Gradient steps per second of a fit; a thousand for all others."""
+
+RECORDING = 200_000.0
+"""Steps per second of the scripted policy, written and read back."""
+
+WALKING = 20_000.0
+"""Steps per second of explorers."""
+
+ASSUMED = (
+    f"one core at {TRAINING:.0f} steps/s of training and {GRADIENT['realnvp']:.0f} "
+    "gradient steps/s of a flow's fit"
+)
+
+
+def train(cell: Cell) -> float:
+    """Of a run."""
+    return START + cell.steps / TRAINING
+
+
+def epochs(recipe: PriorRecipe) -> int:
+    """Of a fit."""
+    usual = PRESETS["default"].epochs
+    return 1 if recipe.model == "lscde" else recipe.epochs or usual
+
+
+def fit(recipe: PriorRecipe) -> float:
+    """Of a prior, if it does not stop early."""
+    steps = epochs(recipe) * (PRESETS["default"].epoch_steps or 0)
+    return START + steps / GRADIENT.get(recipe.model, 1000.0)
+
+
+def record(recording: Recording) -> float:
+    """Of a recording."""
+    return START + recording.episodes * recording.steps / RECORDING
+
+
+def explore(walk: Walk) -> float:
+    """Of walks."""
+    explorers = len(walk.explorers) + (walk.prior is not None)
+    steps = explorers * walk.repetitions * walk.trajectories * walk.steps
+    return START + steps / WALKING

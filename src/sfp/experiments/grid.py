@@ -1,0 +1,126 @@
+"""The table of experiments: every figure and table of the paper that can be run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+SHARES = ("75", "50", "25")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A figure or table of the paper.
+
+    Attributes:
+        title: for people.
+        claim: what the paper says about it.
+        cells: names from `VARIANTS` (of a walk: explorers, and `sfp` for the prior)
+            with their labels in legends.
+        shown: those of them that run unless others are asked for; empty is all.
+        seeds: at scale `small`.
+        walks: the measure of explorers that do not learn, instead of training.
+    """
+
+    title: str
+    claim: str
+    cells: Mapping[str, str]
+    shown: tuple[str, ...] = ()
+    seeds: int = 2
+    walks: Literal["coverage", "psd"] | None = None
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "transfer": Experiment(
+        "Transfer to unseen tasks (main result)",
+        "SFP learns unseen tasks faster than SAC, SAC+BC, SAC-PolyRL and PARROT-state; "
+        "PARROT-state solves the training task at once but does not carry over.",
+        {
+            "sfp": "SFP",
+            "sac": "SAC",
+            "sac-bc": "SAC+BC",
+            "sac-polyrl": "SAC-PolyRL",
+            "parrot-state": "PARROT-state",
+            "parrot-action": "PARROT-action",
+            "sac-kl": "SAC+KL",
+            "sac-kl-state": "SAC+KL-state",
+            "sac-pink": "SAC-pink",
+            "sac-ou": "SAC-OU",
+            "sac-zeta": "SAC-Zeta",
+            "rlpd": "RLPD",
+        },
+        shown=("sfp", "sac", "sac-bc", "sac-polyrl", "parrot-state"),
+        seeds=3,
+    ),
+    "conditioning": Experiment(
+        "Conditioning variables of action priors",
+        "All priors help on the training task; only state-free ones carry over to "
+        "unseen tasks, and one past action is enough.",
+        {
+            "sfp": "1 action",
+            "actions-2": "2 actions",
+            "actions-5": "5 actions",
+            "actions-10": "10 actions",
+            "state": "state",
+            "state-action": "state and action",
+        },
+    ),
+    "integration": Experiment(
+        "Integration schemes for a state-free prior",
+        "Mixing the prior with the policy does better than warping the action space "
+        "and than a KL penalty.",
+        {"sfp": "mixture", "parrot-action": "warp", "sac-kl": "KL"},
+    ),
+    "coverage": Experiment(
+        "Correlation and state coverage (Table 1)",
+        "The prior's walks cover more (0.963 of the room) and spread wider (0.054) "
+        "than PolyRL's (0.880, 0.026) and uniform actions (0.333, 0.005).",
+        {
+            "uniform": "uniform (SAC)",
+            "polyrl": "PolyRL",
+            "sfp": "SFP",
+            "scripted": "the recorded policy",
+            "pink": "pink noise",
+            "ou": "OU noise",
+            "zeta": "Zeta noise",
+        },
+        walks="coverage",
+    ),
+    "mixing": Experiment(
+        "Mixing weights over training",
+        "λ goes to 0 on tasks that are solved and to 1 on those that are not; it falls "
+        "as returns rise.",
+        {"sfp": "SFP"},
+        seeds=3,
+    ),
+    "psd": Experiment(
+        "Temporal correlation (power spectra)",
+        "Recorded actions and those of the prior have prominent low frequencies; "
+        "uniform ones have not.",
+        {"uniform": "uniform", "scripted": "data", "sfp": "SFP"},
+        walks="psd",
+    ),
+    "models": Experiment(
+        "Generative models of the prior",
+        "A Real NVP flow does as well as or better than a conditional VAE, LSCDE and a "
+        "deterministic prior.",
+        {
+            "sfp": "flow",
+            "vae": "VAE",
+            "lscde": "LSCDE",
+            "deterministic": "deterministic",
+            "gaussian": "Gaussian",
+        },
+    ),
+    "data": Experiment(
+        "Quantity and quality of the recordings",
+        "SFP stays viable with 75 %, 50 % and 25 % of the recordings; it drops sharply "
+        "if 25 %, 50 % or 75 % of them are replaced by uniform actions.",
+        {
+            "sfp": "all data",
+            **{f"keep-{s}": f"{s} % of the data" for s in SHARES},
+            **{f"uniform-{s}": f"{s} % uniform" for s in reversed(SHARES)},
+        },
+    ),
+}

@@ -1,0 +1,149 @@
+"""Jobs: plans as commands, each once, in an order in which they can run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from sfp.experiments import costs
+from sfp.experiments.cell import Cell, Walk
+from sfp.experiments.plan import Plan
+from sfp.experiments.recipes import PriorRecipe, Recording, Words
+from sfp.training.folder import CONFIG, FINISHED
+
+Kind: TypeAlias = Literal["data", "prior", "train", "explore"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command to run until its marker is there.
+
+    Attributes:
+        name: unique, and the name of its log.
+        kind: what it makes.
+        words: `sfp WORDS...`.
+        marker: the file that is there when it is done.
+        lock: the folder that whoever is at it has locked.
+        total: steps, or epochs, in all.
+        cost: estimated seconds of one core.
+        needs: names of the jobs that must be done before.
+        check: raises if the marker is there, but of something else.
+    """
+
+    name: str
+    kind: Kind
+    words: Words
+    marker: Path
+    lock: Path
+    total: int
+    cost: float
+    needs: tuple[str, ...] = ()
+    check: Callable[[], None] = lambda: None
+
+    def is_done(self) -> bool:
+        """Whether it need not run; an `SfpError` if something is in its place."""
+        if not self.marker.is_file():
+            return False
+        self.check()
+        return True
+
+    def command(self) -> Words:
+        """What to run now: a run that was begun goes on."""
+        begun = self.kind == "train" and (self.lock / CONFIG).is_file()
+        return (*self.words, "--resume") if begun else self.words
+
+
+def make_jobs(plans: Sequence[Plan], out: Path) -> list[Job]:
+    """What the plans need, shared where it is the same, what is needed first.
+
+    Args:
+        plans: of one experiment or several.
+        out: the folder of the results.
+    """
+    jobs: dict[str, Job] = {}
+
+    def add(job: Job) -> tuple[str, ...]:
+        jobs.setdefault(job.name, job)
+        return (job.name,)
+
+    def recorded(recording: Recording | None) -> tuple[str, ...]:
+        return add(_record(recording)) if recording else ()
+
+    def fitted(recipe: PriorRecipe | None) -> tuple[str, ...]:
+        if recipe is None or recipe.shipped:
+            return ()
+        return add(_fit(recipe, out, recorded(recipe.recording)))
+
+    for plan in plans:
+        for walk in plan.walks:
+            add(_explore(walk, out, fitted(walk.prior)))
+        for entry in plan.entries:
+            cell = entry.cell
+            add(_train(cell, out, fitted(cell.prior) + recorded(cell.data)))
+    return list(jobs.values())
+
+
+def price(plan: Plan) -> tuple[int, float]:
+    """How many runs (or walks) a plan has, and hours of one core, with all it needs."""
+    jobs = make_jobs([plan], Path())
+    hours = sum(job.cost for job in jobs) / 3600
+    return len(plan.entries) + len(plan.walks), round(hours, 2)
+
+
+def _record(recording: Recording) -> Job:
+    marker = recording.marker
+    return Job(
+        name=f"data-{recording.slug}",
+        kind="data",
+        words=recording.words,
+        marker=marker,
+        lock=marker.parent.parent,
+        total=recording.episodes,
+        cost=costs.record(recording),
+        check=recording.check,
+    )
+
+
+def _fit(recipe: PriorRecipe, out: Path, needs: tuple[str, ...]) -> Job:
+    folder = recipe.folder(out)
+    return Job(
+        name=f"prior-{recipe.slug}",
+        kind="prior",
+        words=recipe.words(out),
+        marker=folder / "config.json",
+        lock=folder.parent / f".{folder.name}.fit",
+        total=costs.epochs(recipe),
+        cost=costs.fit(recipe),
+        needs=needs,
+        check=lambda: recipe.check(out),
+    )
+
+
+def _train(cell: Cell, out: Path, needs: tuple[str, ...]) -> Job:
+    folder = cell.folder(out)
+    return Job(
+        name=cell.slug,
+        kind="train",
+        words=cell.words(out),
+        marker=folder / FINISHED,
+        lock=folder,
+        total=cell.steps,
+        cost=costs.train(cell),
+        needs=needs,
+        check=lambda: cell.check(out),
+    )
+
+
+def _explore(walk: Walk, out: Path, needs: tuple[str, ...]) -> Job:
+    return Job(
+        name=f"explore-{walk.slug}",
+        kind="explore",
+        words=walk.words(out),
+        marker=walk.file(out, ".csv"),
+        lock=walk.folder(out),
+        total=walk.steps * (len(walk.explorers) + (walk.prior is not None)),
+        cost=costs.explore(walk),
+        needs=needs,
+    )

@@ -1,0 +1,98 @@
+"""`experiment.json`: what an experiment is made of, for the report and for others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sfp.experiments.cell import Walk
+from sfp.experiments.local import Event
+from sfp.experiments.plan import Plan
+from sfp.experiments.suites import get_suite
+from sfp.files import atomic_file
+
+FORMAT = 1
+
+
+def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
+    """Write `OUT/<experiment>/experiment.json`; paths in it are relative to OUT.
+
+    `training` is the task that the recordings are from, `aggregate` those of the others
+    that are averaged over.
+
+    Args:
+        out: the folder of the results.
+        plan: what the experiment runs.
+        known: the last event of each job, by its name.
+    """
+    suite, walks = get_suite(plan.suite), plan.walks
+    tasks = {entry.cell.task for entry in plan.entries}
+    about: dict[str, Any] = {
+        "format": FORMAT,
+        "name": plan.name,
+        "title": plan.experiment.title,
+        "claim": plan.experiment.claim,
+        "suite": plan.suite,
+        "scale": plan.scale,
+        "training": suite.training,
+        "aggregate": [task for task in suite.downstream if task in tasks],
+        "command": plan.command,
+        "cells": [
+            {
+                "folder": f"runs/{entry.cell.slug}",
+                "kind": "train",
+                "label": entry.label,
+                "task": entry.cell.task,
+                "seed": entry.cell.seed,
+                "group": entry.label,
+                "name": entry.name,
+                "steps": entry.cell.steps,
+                **_state(known.get(entry.cell.slug), out),
+            }
+            for entry in plan.entries
+        ],
+        "tables": [entry for walk in walks for entry in _tables(plan, walk, out)],
+        "figures": [entry for walk in walks for entry in _figures(plan, walk, out)],
+    }
+    path = out / plan.name / "experiment.json"
+    with atomic_file(path) as draft:
+        draft.write_text(json.dumps(about, indent=2) + "\n")
+    return path
+
+
+def _state(event: Event | None, out: Path) -> dict[str, str]:
+    """Done, failed or waiting: nothing runs when a manifest is written."""
+    if event is None or event.state == "running":
+        return {"state": "waiting"}
+    found: dict[str, str] = {"state": event.state}
+    if event.reason:
+        found["reason"] = event.reason
+    if event.log is not None:
+        found["log"] = str(event.log.relative_to(out))
+    return found
+
+
+def _tables(plan: Plan, walk: Walk, out: Path) -> list[dict[str, str]]:
+    table = {"": "coverage, gyration and success of explorers", "-psd": "power spectra"}
+    return _files(plan, walk, out, {f"{k}.csv": v for k, v in table.items()})
+
+
+def _figures(plan: Plan, walk: Walk, out: Path) -> list[dict[str, str]]:
+    figure = {"": "walks of explorers", "-psd": "power spectra of actions"}
+    return _files(plan, walk, out, {f"{k}.png": v for k, v in figure.items()})
+
+
+def _files(
+    plan: Plan, walk: Walk, out: Path, titles: Mapping[str, str]
+) -> list[dict[str, str]]:
+    """The spectra alone for the experiment about them, all for the others."""
+    return [
+        {
+            "path": str(walk.file(out, ending).relative_to(out)),
+            "title": f"{walk.task}: {title}",
+        }
+        for ending, title in titles.items()
+        if plan.experiment.walks != "psd" or "psd" in ending
+    ]

@@ -1,0 +1,194 @@
+"""A plan: the cells of an experiment on a suite at a scale, numbers overridden."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from sfp.errors import SfpError, at_least, unknown
+from sfp.experiments.cell import Cell, Walk, make_settings
+from sfp.experiments.grid import EXPERIMENTS, Experiment
+from sfp.experiments.recipes import PriorRecipe, Recording
+from sfp.experiments.suites import SUITES, Suite, get_suite
+from sfp.experiments.variants import VARIANTS
+
+Scale: TypeAlias = Literal["paper", "small"]
+PAPER_SEEDS = 10
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """Numbers to use instead of an experiment's own; nothing is as in the grid.
+
+    Attributes:
+        methods: names of cells; `all` is every one the experiment has.
+        tasks: of the suite.
+        seeds: of the runs.
+        steps: of every run.
+        episodes: recorded for the priors.
+        epochs: of the priors' fits.
+        repetitions: of walks.
+        settings: of the runs, by name.
+    """
+
+    methods: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    steps: int | None = None
+    episodes: int | None = None
+    epochs: int | None = None
+    repetitions: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def words(self) -> list[str]:
+        """As options of `sfp reproduce`."""
+        words: list[str] = []
+        for name in ("methods", "tasks", "seeds"):
+            given = getattr(self, name)
+            words += [f"--{name}", *map(str, given)] if given else []
+        for name in ("steps", "episodes", "epochs", "repetitions"):
+            given = getattr(self, name)
+            words += [f"--{name}", str(given)] if given is not None else []
+        for name, value in self.settings.items():
+            text = value if isinstance(value, str) else json.dumps(value)
+            words += ["--set", f"{name}={text}"]
+        return words
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A cell as an experiment shows it."""
+
+    cell: Cell
+    name: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An experiment on a suite at a scale: all that it runs, in order.
+
+    Attributes:
+        name: of the experiment.
+        suite: its name.
+        scale: `paper` or `small`.
+        entries: its runs.
+        walks: or its walks.
+        overrides: what was changed.
+    """
+
+    name: str
+    suite: str
+    scale: Scale
+    entries: tuple[Entry, ...]
+    walks: tuple[Walk, ...]
+    overrides: Overrides
+
+    @property
+    def experiment(self) -> Experiment:
+        """What the paper says."""
+        return EXPERIMENTS[self.name]
+
+    @property
+    def command(self) -> str:
+        """What repeats it, in any folder."""
+        words = ["sfp", "reproduce", self.name, "--suite", self.suite]
+        return shlex.join([*words, "--scale", self.scale, *self.overrides.words])
+
+
+def make_plan(
+    name: str,
+    suite: str = next(iter(SUITES)),
+    scale: Scale = "small",
+    overrides: Overrides | None = None,
+) -> Plan:
+    """The cells of an experiment.
+
+    Seeds are the outer loop and short tasks come first: a grid that is stopped early
+    has something of everything.
+    """
+    if name not in EXPERIMENTS:
+        raise unknown("experiment", name, EXPERIMENTS, "See `sfp list experiments`.")
+    experiment, found = EXPERIMENTS[name], get_suite(suite)
+    given = overrides or Overrides()
+    for count in ("steps", "episodes", "epochs", "repetitions"):
+        if getattr(given, count) is not None:
+            at_least(1, **{count: getattr(given, count)})
+    at_least(0, **{"a seed": min(given.seeds, default=0)})
+    chosen = _chosen(name, given)
+    recording = Recording(found.training)
+    if given.episodes is not None:
+        recording = replace(recording, episodes=given.episodes)
+    make = {"recording": recording, "epochs": given.epochs}
+    if experiment.walks:
+        walks = _walks(experiment, found, chosen, given, PriorRecipe(**make))
+        return Plan(name, suite, scale, (), walks, given)
+    usual = PAPER_SEEDS if scale == "paper" else experiment.seeds
+    tasks = _tasks(given, found.tasks)
+    entries = []
+    for seed in dict.fromkeys(given.seeds or range(usual)):
+        for task in sorted(tasks, key=lambda task: found.steps(task, scale)):
+            steps = found.steps(task, scale) if given.steps is None else given.steps
+            settings = make_settings(dict(given.settings), steps)
+            for key in chosen:
+                variant = VARIANTS[key]
+                prior = variant.prior
+                cell = Cell(
+                    task,
+                    variant.method,
+                    seed,
+                    steps,
+                    prior=None if prior is None else PriorRecipe(**make, **prior),
+                    data=recording if variant.data else None,
+                    settings=settings,
+                )
+                entries.append(Entry(cell, key, experiment.cells[key]))
+    return Plan(name, suite, scale, tuple(entries), (), given)
+
+
+def _chosen(name: str, given: Overrides) -> tuple[str, ...]:
+    experiment = EXPERIMENTS[name]
+    if given.methods == ("all",):
+        return tuple(experiment.cells)
+    for method in given.methods:
+        if method not in experiment.cells:
+            raise unknown(
+                f"cell of {name}", method, experiment.cells, "Or give `all` alone."
+            )
+    asked = tuple(dict.fromkeys(given.methods))
+    return asked or experiment.shown or tuple(experiment.cells)
+
+
+def _tasks(given: Overrides, known: tuple[str, ...]) -> tuple[str, ...]:
+    for task in given.tasks:
+        if task not in known:
+            raise unknown("task of this experiment", task, known, "Choose of these.")
+    return tuple(dict.fromkeys(given.tasks)) or known
+
+
+def _walks(
+    experiment: Experiment,
+    suite: Suite,
+    chosen: tuple[str, ...],
+    given: Overrides,
+    prior: PriorRecipe,
+) -> tuple[Walk, ...]:
+    explorers = tuple(name for name in chosen if name != "sfp")
+    if not explorers:
+        raise SfpError("expected an explorer beside sfp: add uniform, for one.")
+    usual = suite.coverage if experiment.walks == "coverage" else suite.training
+    known = (usual, *(task for task in suite.tasks if task != usual))
+    made = Walk(
+        task=usual,
+        explorers=explorers,
+        prior=prior if "sfp" in chosen else None,
+        seed=given.seeds[0] if given.seeds else 0,
+    )
+    if given.repetitions is not None:
+        made = replace(made, repetitions=given.repetitions)
+    tasks = _tasks(given, known) if given.tasks else (usual,)
+    return tuple(replace(made, task=task) for task in tasks)

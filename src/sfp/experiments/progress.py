@@ -1,0 +1,59 @@
+"""How far a job is, read from what it writes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+
+from sfp.errors import SfpError
+from sfp.experiments.jobs import Job
+from sfp.training.log import read_table
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a job is.
+
+    Attributes:
+        done: steps of a run, epochs of a fit.
+        success: the last success rate of a run.
+        held_out: the last held-out likelihood of a fit, in nats.
+    """
+
+    done: int = 0
+    success: float | None = None
+    held_out: float | None = None
+
+
+NOTHING = Progress()
+
+
+def read_progress(job: Job) -> Progress:
+    """What the files of a job say now; what cannot be read yet is nothing."""
+    readers = {"train": _of_run, "prior": _of_fit}
+    try:
+        return readers.get(job.kind, _of_other)(job)
+    except (SfpError, OSError, ValueError, LookupError, TypeError):
+        return NOTHING  # being written, or damaged: then the job itself will say so
+
+
+def _of_run(job: Job) -> Progress:
+    steps, tests = read_table(job.lock, "train"), read_table(job.lock, "eval")
+    done = int(steps[-1]["step"] or 0) if steps else 0
+    if job.marker.is_file():  # steps since the last row are done too
+        done = int(json.loads(job.marker.read_text())["step"])
+    return Progress(done, success=tests[-1]["eval/success_rate"] if tests else None)
+
+
+def _of_fit(job: Job) -> Progress:
+    if job.marker.is_file():
+        card = json.loads(job.marker.read_text())
+        return Progress(card["fit"]["epochs_run"], held_out=card["score"])
+    with (job.lock / "fit.csv").open(newline="") as file:
+        *_, row = csv.DictReader(file)
+    return Progress(int(row["epoch"]), held_out=float(row["held_out"]))
+
+
+def _of_other(job: Job) -> Progress:
+    return Progress(job.total) if job.marker.is_file() else NOTHING

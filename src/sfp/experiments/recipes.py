@@ -1,0 +1,172 @@
+"""Recipes: values that say how recordings and priors are made, once, for many runs."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfp.data.collect import EPISODES
+from sfp.data.sources import minari
+from sfp.envs.maze import EPISODE_STEPS
+from sfp.errors import SfpError
+from sfp.priors.conditioning import Conditioning
+from sfp.priors.fit import PRESETS
+from sfp.priors.store import shipped
+
+Words = tuple[str, ...]
+"""Of a command: `sfp WORDS...`."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Trajectories of the scripted policy, kept as a local Minari dataset.
+
+    Attributes:
+        task: where they are recorded.
+        episodes: how many.
+        steps: of each.
+        seed: of the recording.
+    """
+
+    task: str
+    episodes: int = EPISODES
+    steps: int = EPISODE_STEPS
+    seed: int = 0
+
+    @property
+    def slug(self) -> str:
+        """The task, and what is not the default."""
+        size = f"-{self.episodes}x{self.steps}" if self != Recording(self.task) else ""
+        return f"{self.task}{size}{f'-d{self.seed}' if self.seed else ''}"
+
+    @property
+    def dataset(self) -> str:
+        """Its Minari id; the default is that of `sfp collect TASK`."""
+        return f"sfp/{self.task}/scripted{self.slug.removeprefix(self.task)}-v0"
+
+    @property
+    def words(self) -> Words:
+        """The command that records it."""
+        sizes = ("--episodes", str(self.episodes), "--steps", str(self.steps))
+        named = ("--seed", str(self.seed), "--name", self.dataset)
+        return ("collect", self.task, *sizes, *named)
+
+    @property
+    def marker(self) -> Path:
+        """The file that is there once it is recorded."""
+        return minari.root() / self.dataset / "data" / "metadata.json"
+
+    def check(self) -> None:
+        """Refuse a dataset of that name which is not this recording."""
+        try:
+            held = json.loads(self.marker.read_text())
+            size = held["total_episodes"], held["total_steps"]
+            right = size == (self.episodes, self.episodes * self.steps)
+            right = right and f"(seed {self.seed})" in held["description"]
+        except (OSError, ValueError, KeyError, TypeError):
+            right = False
+        if not right:
+            raise SfpError(
+                f"dataset {self.dataset} is not {self.episodes} x {self.steps} steps "
+                f"of the scripted policy with seed {self.seed}: move it away, or make "
+                f"it anew with `sfp {' '.join(self.words)} --force`."
+            )
+
+
+@dataclass(frozen=True)
+class PriorRecipe:
+    """How a prior is fitted.
+
+    Attributes:
+        recording: what it is learned from.
+        model: a name from `MODELS`.
+        past_actions: how many it sees.
+        state: whether it sees the state.
+        keep: share of the trajectories that are used.
+        uniform: share of them that is replaced by uniform actions.
+        epochs: of the fit; None is the preset's.
+        seed: of the fit.
+    """
+
+    recording: Recording
+    model: str = "realnvp"
+    past_actions: int = 1
+    state: bool = False
+    keep: float = 1.0
+    uniform: float = 0.0
+    epochs: int | None = None
+    seed: int = 0
+
+    @property
+    def slug(self) -> str:
+        """Where it was learned, the model, what it sees, and what is not the default.
+
+        `room-realnvp-a1` sees one action, `room-parrot-s` the state.
+        """
+        parts = [self.recording.slug, self.model]
+        parts += ["s"] if self.state else []
+        parts += [f"a{self.past_actions}"] if self.past_actions else []
+        parts += [f"keep{100 * self.keep:g}"] if self.keep != 1.0 else []
+        parts += [f"uniform{100 * self.uniform:g}"] if self.uniform else []
+        parts += [f"e{self.epochs}"] if self.epochs is not None else []
+        parts += [f"f{self.seed}"] if self.seed else []
+        return "-".join(parts)
+
+    @property
+    def shipped(self) -> str | None:
+        """The name of the prior that comes with sfp and was made so, if there is one.
+
+        The flow that sees one action ships under the name of its training task.
+        """
+        task = self.recording.task
+        is_default = self == PriorRecipe(Recording(task))
+        return task if is_default and _ships(task) else None
+
+    def find(self, out: Path) -> str:
+        """What `--prior` takes."""
+        return self.shipped or str(self.folder(out))
+
+    def folder(self, out: Path) -> Path:
+        """Where it is kept if it does not ship."""
+        return out / "priors" / self.slug
+
+    def words(self, out: Path) -> Words:
+        """The command that fits it."""
+        words = ["fit", self.recording.dataset, "--out", str(self.folder(out))]
+        words += ["--model", self.model, "--past-actions", str(self.past_actions)]
+        words += ["--state"] if self.state else []
+        words += ["--keep", f"{self.keep:g}"] if self.keep != 1.0 else []
+        words += ["--uniform", f"{self.uniform:g}"] if self.uniform else []
+        words += ["--epochs", str(self.epochs)] if self.epochs is not None else []
+        return (*words, "--seed", str(self.seed))
+
+    def check(self, out: Path) -> None:
+        """Refuse a folder of that name which holds another prior."""
+        path = self.folder(out) / "config.json"
+        try:
+            card = json.loads(path.read_text())
+            seen = Conditioning(card["past_actions"], card["state"])
+            fit = card["fit"]["epochs"], card["fit"]["seed"]
+            held = card["model"], seen, card["data"]["episodes"], *fit
+        except (OSError, ValueError, KeyError, TypeError):
+            held = ()
+        epochs = PRESETS["default"].epochs if self.epochs is None else self.epochs
+        episodes = round(self.keep * self.recording.episodes)
+        if held != (self.model, self.sees, episodes, epochs, self.seed):
+            raise SfpError(
+                f"{path.parent} holds another prior, or a damaged one: expected a "
+                f"{self.model} that sees {self.sees}, learned from {episodes} episodes "
+                f"in {epochs} epochs with seed {self.seed}. Move it away."
+            )
+
+    @property
+    def sees(self) -> Conditioning:
+        """What it is conditioned on."""
+        return Conditioning(self.past_actions, self.state)
+
+
+@functools.cache
+def _ships(name: str) -> bool:
+    return name in shipped()

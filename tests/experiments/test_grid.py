@@ -1,0 +1,266 @@
+"""The grid: the paper's numbers, slugs that are stable and unique, what is shared."""
+
+import dataclasses
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from sfp.agents.methods import METHODS, get_method
+from sfp.analysis.explorers import EXPLORERS
+from sfp.cli import main
+from sfp.envs.registry import TASKS
+from sfp.errors import SfpError
+from sfp.experiments.grid import EXPERIMENTS
+from sfp.experiments.jobs import price
+from sfp.experiments.plan import Overrides, make_plan
+from sfp.experiments.recipes import PriorRecipe, Recording
+from sfp.experiments.suites import PAPER_STEPS, SUITES
+from sfp.experiments.variants import VARIANTS
+from sfp.priors.models import MODELS
+from sfp.priors.store import shipped
+
+FIVE = {"SFP", "SAC", "SAC+BC", "SAC-PolyRL", "PARROT-state"}
+
+
+def cells(name, **given):
+    scale = given.pop("scale", "small")
+    return make_plan(name, scale=scale, overrides=Overrides(**given)).entries
+
+
+def test_the_scale_of_the_paper():
+    entries = cells("transfer", scale="paper")
+    assert {entry.label for entry in entries} == FIVE
+    assert {entry.cell.steps for entry in entries} == {PAPER_STEPS} == {500_000}
+    assert {entry.cell.seed for entry in entries} == set(range(10))
+    assert len(entries) == 5 * 3 * 10
+    assert len(cells("data", scale="paper")) == 7 * 3 * 10
+
+
+def test_the_small_scale():
+    entries = cells("transfer")
+    assert {(entry.cell.task, entry.cell.steps) for entry in entries} == {
+        ("room", 16_000),
+        ("corridor", 60_000),
+        ("maze", 40_000),
+    }
+    seeds = {name: {entry.cell.seed for entry in cells(name)} for name in EXPERIMENTS}
+    assert seeds["transfer"] == seeds["mixing"] == {0, 1, 2}
+    for ablation in ("conditioning", "integration", "models", "data"):
+        assert seeds[ablation] == {0, 1}
+
+
+def test_what_the_paper_compares():
+    def priors(name):
+        found = {e.label: e.cell.prior for e in cells(name, seeds=(0,))}
+        return {label: (p.model, p.past_actions, p.state) for label, p in found.items()}
+
+    assert priors("conditioning") == {
+        "1 action": ("realnvp", 1, False),
+        "2 actions": ("realnvp", 2, False),
+        "5 actions": ("realnvp", 5, False),
+        "10 actions": ("realnvp", 10, False),
+        "state": ("realnvp", 0, True),
+        "state and action": ("realnvp", 1, True),
+    }
+    assert {model for model, *_ in priors("models").values()} == {
+        *("realnvp", "vae", "lscde", "deterministic", "gaussian")
+    }
+    methods = {entry.label: entry.cell.method for entry in cells("integration")}
+    assert methods == {"mixture": "sfp", "warp": "parrot-action", "KL": "sac-kl"}
+    shares = {e.label: (e.cell.prior.keep, e.cell.prior.uniform) for e in cells("data")}
+    assert list(shares.values()) == [
+        (1.0, 0.0),
+        *((0.75, 0.0), (0.5, 0.0), (0.25, 0.0)),
+        *((1.0, 0.25), (1.0, 0.5), (1.0, 0.75)),
+    ]
+    assert Recording("room") == Recording("room", episodes=4000, steps=500, seed=0)
+
+
+def test_table_1_and_the_spectra_are_walks():
+    (coverage,) = make_plan("coverage").walks
+    assert coverage.task == "room-large"
+    assert (coverage.trajectories, coverage.steps, coverage.repetitions) == (
+        *(20, 500),
+        10,
+    )
+    assert {"uniform", "polyrl"} <= {*coverage.explorers} == {*EXPLORERS}
+    assert coverage.prior == PriorRecipe(Recording("room"))
+    (psd,) = make_plan("psd").walks
+    assert (psd.task, psd.explorers) == ("room", ("uniform", "scripted"))
+    (fewer,) = make_plan("psd", overrides=Overrides(repetitions=2, seeds=(3,))).walks
+    assert (fewer.repetitions, fewer.seed) == (2, 3)
+    with pytest.raises(SfpError, match="expected an explorer beside sfp"):
+        make_plan("psd", overrides=Overrides(methods=("sfp",)))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_can_be_run(name):
+    variant = VARIANTS[name]
+    method = METHODS[variant.method]
+    wants = {"prior": variant.prior is not None, "data": variant.data}
+    assert wants == {kind: method.takes == kind for kind in wants}
+    recipe = PriorRecipe(Recording("room"), **(variant.prior or {}))
+    assert recipe.model in MODELS
+    assert any(name in experiment.cells for experiment in EXPERIMENTS.values())
+    if not wants["prior"]:
+        get_method(variant.method, None, "data" if variant.data else None)
+
+
+def test_suites_are_made_of_tasks():
+    for name, suite in SUITES.items():
+        for task in (*suite.tasks, suite.coverage, suite.training):
+            assert TASKS[task].suite == name
+        assert suite.training in suite.tasks
+        assert suite.training not in suite.downstream
+
+
+def test_the_shipped_prior_serves_the_default_flow():
+    recipe = PriorRecipe(Recording("room"))
+    assert recipe.shipped == "room"
+    assert "room" in shipped()
+    for other in (
+        dataclasses.replace(recipe, past_actions=2),
+        dataclasses.replace(recipe, epochs=20),
+        dataclasses.replace(recipe, seed=1),
+        PriorRecipe(Recording("room", episodes=40)),
+        PriorRecipe(Recording("maze")),
+    ):
+        assert other.shipped is None
+
+
+def test_slugs_are_stable():
+    """Folders of results carry them: a change would lose what was run."""
+    entries = {e.name: e.cell for e in cells("transfer", methods=("all",), seeds=(2,))}
+    assert entries["sfp"].slug == "corridor-sfp-room-realnvp-a1-60000-s2"
+    assert entries["sac-bc"].slug == "corridor-sac-bc-room-60000-s2"
+    assert entries["sac-kl-state"].slug == "corridor-sac-kl-room-gaussian-s-60000-s2"
+    (changed,) = cells(
+        *("transfer",),
+        methods=("sfp",),
+        tasks=("maze",),
+        seeds=(0,),
+        steps=600,
+        episodes=40,
+        epochs=2,
+        settings={"batch": 16},
+    )
+    assert changed.cell.slug == ("maze-sfp-room-40x500-realnvp-a1-e2-x58ae4c27-600-s0")
+    recipe = dict(past_actions=0, state=True, keep=0.5, uniform=0.25, seed=3)
+    assert PriorRecipe(Recording("room", seed=4), **recipe).slug == (
+        "room-4000x500-d4-realnvp-s-keep50-uniform25-f3"
+    )
+
+
+def test_slugs_are_unique_and_fit_for_folders():
+    found = {}
+    for scale in ("small", "paper"):
+        for name in EXPERIMENTS:
+            for entry in cells(name, scale=scale, methods=("all",)):
+                assert found.setdefault(entry.cell.slug, entry.cell) == entry.cell
+    assert len(found) == len({*found.values()}) > 200
+    assert all(re.fullmatch(r"[a-z0-9.-]{5,120}", slug) for slug in found)
+
+
+def test_every_field_of_a_cell_is_in_its_slug():
+    (entry,) = cells("transfer", methods=("sfp",), tasks=("maze",), seeds=(0,))
+    recipe = entry.cell.prior
+    others = [
+        dict(task="room"),
+        dict(method="sac"),
+        dict(seed=1),
+        dict(steps=1),
+        dict(prior=None),
+        dict(data=Recording("room")),
+        dict(settings=(("batch", 16),)),
+        dict(settings=(("batch", 17),)),
+        dict(prior=dataclasses.replace(recipe, recording=Recording("room", steps=9))),
+        dict(prior=dataclasses.replace(recipe, recording=Recording("room", seed=9))),
+        *(
+            dict(prior=dataclasses.replace(recipe, **change))
+            for change in (
+                *(dict(model="vae"), dict(past_actions=0), dict(state=True)),
+                *(dict(keep=0.5), dict(uniform=0.5), dict(epochs=1), dict(seed=1)),
+            )
+        ),
+    ]
+    slugs = [dataclasses.replace(entry.cell, **other).slug for other in others]
+    assert len({entry.cell.slug, *slugs}) == len(others) + 1
+
+
+def test_experiments_share_cells():
+    slugs = {
+        name: {entry.cell.slug for entry in cells(name, methods=("all",))}
+        for name in EXPERIMENTS
+    }
+    assert slugs["mixing"] < slugs["transfer"]
+    assert slugs["integration"] < slugs["transfer"]
+    both = slugs["conditioning"] & slugs["models"] & slugs["data"] & slugs["transfer"]
+    assert len(both) == 3 * 2
+
+
+def test_overrides():
+    entries = cells(
+        *("conditioning",), methods=("state", "sfp"), tasks=("maze",), seeds=(7, 7)
+    )
+    assert [(e.name, e.cell.task, e.cell.seed) for e in entries] == [
+        ("state", "maze", 7),
+        ("sfp", "maze", 7),
+    ]
+    (entry,) = cells("mixing", tasks=("room",), seeds=(0,), settings={"batch": 100.0})
+    assert entry.cell.settings == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (dict(methods=("sacc",)), "unknown cell of transfer 'sacc': did you mean sac"),
+        (dict(methods=("vae",)), "unknown cell of transfer 'vae'"),
+        (dict(tasks=("mase",)), "unknown task of this experiment 'mase': did you mean"),
+        (dict(seeds=(-1,)), "expected a seed of at least 0"),
+        (dict(steps=0), "expected steps of at least 1"),
+        (dict(steps=50), "expected steps of at least a batch"),
+        (dict(episodes=0), "expected episodes of at least 1"),
+        (dict(settings={"bach": 3}), "unknown setting 'bach': did you mean batch"),
+        (dict(settings={"batch": "x"}), "expected batch as a number"),
+    ],
+)
+def test_bad_overrides(given, message):
+    with pytest.raises(SfpError, match=message):
+        cells("transfer", **given)
+
+
+def test_the_command_repeats_the_plan(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    given = Overrides(
+        *(("sfp", "sac"), ("maze",), (0, 2), 600, 40, 2, 3),
+        settings={"batch": 16, "context": "stream", "until_solved": True, "alpha": 0.1},
+    )
+    plan = make_plan("transfer", overrides=given)
+    main([*shlex.split(plan.command)[1:], "--dry-run", "--json"])
+    listed = {row["run"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert {entry.cell.slug for entry in plan.entries} < listed
+    words = " ".join(plan.entries[0].cell.words(tmp_path))
+    settings = "--alpha 0.1 --batch 16 --context stream --until-solved"
+    assert f"--seed 0 --steps 600 {settings} --out {tmp_path}/runs/maze-sfp-" in words
+
+
+def test_unknown_names():
+    with pytest.raises(SfpError, match="did you mean transfer"):
+        make_plan("transfr")
+    with pytest.raises(SfpError, match="did you mean point-maze"):
+        make_plan("transfer", "pointmaze")
+
+
+def test_the_docs_name_every_experiment_and_its_runs():
+    page = Path(__file__).parents[2].joinpath("docs", "experiments.md").read_text()
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines()]
+    costs = {row[0].strip("`"): row[1:] for row in rows if len(row) == 5}
+    for name in EXPERIMENTS:
+        small, paper = (price(make_plan(name, scale=s)) for s in ("small", "paper"))
+        assert [costs[name][0], costs[name][2]] == [str(small[0]), str(paper[0])]
+        for said, (_, hours) in zip(costs[name][1::2], (small, paper), strict=True):
+            assert float(said) == pytest.approx(hours, rel=0.1, abs=0.05)
+        assert page.count(f"| `{name}` |") == 2
