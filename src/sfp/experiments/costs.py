@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfp.envs.registry import get_task
 from sfp.experiments.cell import Cell, Walk
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.priors.fit import PRESETS
@@ -15,10 +16,10 @@ TRAINING = 300.0
 GRADIENT = {"realnvp": 100.0, "parrot": 100.0, "vae": 500.0}
 """Gradient steps per second of a fit; a thousand for all others."""
 
-RECORDING = 200_000.0
+RECORDING = {"point-maze": 200_000.0, "meta-world": 6_000.0}
 """Steps per second of the scripted policy, written and read back."""
 
-WALKING = 20_000.0
+WALKING = {"point-maze": 20_000.0, "meta-world": 6_000.0}
 """Steps per second of explorers."""
 
 ASSUMED = (
@@ -46,11 +47,12 @@ def fit(recipe: PriorRecipe) -> float:
 
 def record(recording: Recording) -> float:
     """Of a recording."""
-    return START + recording.episodes * recording.steps / RECORDING
+    speed = RECORDING[get_task(recording.task).suite]
+    return START + recording.episodes * recording.steps / speed
 
 
 def explore(walk: Walk) -> float:
     """Of walks."""
     explorers = len(walk.explorers) + (walk.prior is not None)
     steps = explorers * walk.repetitions * walk.trajectories * walk.steps
-    return START + steps / WALKING
+    return START + steps / WALKING[get_task(walk.task).suite]

@@ -128,7 +128,7 @@ def make_plan(
         walks = _walks(experiment, found, chosen, given, PriorRecipe(**make))
         return Plan(name, suite, scale, (), walks, given)
     usual = PAPER_SEEDS if scale == "paper" else experiment.seeds
-    tasks = _tasks(given, found.tasks)
+    tasks = _tasks(given, found.tasks) or found.visited(scale)
     entries = []
     for seed in dict.fromkeys(given.seeds or range(usual)):
         for task in sorted(tasks, key=lambda task: found.steps(task, scale)):
@@ -167,7 +167,7 @@ def _tasks(given: Overrides, known: tuple[str, ...]) -> tuple[str, ...]:
     for task in given.tasks:
         if task not in known:
             raise unknown("task of this experiment", task, known, "Choose of these.")
-    return tuple(dict.fromkeys(given.tasks)) or known
+    return tuple(dict.fromkeys(given.tasks))
 
 
 def _walks(
@@ -190,5 +190,5 @@ def _walks(
     )
     if given.repetitions is not None:
         made = replace(made, repetitions=given.repetitions)
-    tasks = _tasks(given, known) if given.tasks else (usual,)
+    tasks = _tasks(given, known) or (usual,)
     return tuple(replace(made, task=task) for task in tasks)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from sfp.envs.manipulation import MANIPULATIONS
 from sfp.errors import unknown
 
 PAPER_STEPS = 125 * 4000
@@ -19,11 +20,13 @@ class Suite:
         training: the task whose recordings the priors are learned from.
         small: steps of a run at scale `small`, by task; the training task is one.
         coverage: the task whose coverage is measured (Table 1).
+        hopeless: tasks that no method of the paper solves; `small` leaves them out.
     """
 
     training: str
     small: Mapping[str, int]
     coverage: str
+    hopeless: frozenset[str] = frozenset()
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -35,6 +38,11 @@ class Suite:
         """All others: what is averaged in the paper's figures."""
         return tuple(task for task in self.small if task != self.training)
 
+    def visited(self, scale: str) -> tuple[str, ...]:
+        """What an experiment learns unless told otherwise."""
+        left_out = frozenset() if scale == "paper" else self.hopeless
+        return tuple(task for task in self.small if task not in left_out)
+
     def steps(self, task: str, scale: str) -> int:
         """Of a run."""
         return PAPER_STEPS if scale == "paper" else self.small[task]
@@ -45,6 +53,14 @@ SUITES: dict[str, Suite] = {
         training="room",
         small={"room": 16_000, "maze": 40_000, "corridor": 60_000},
         coverage="room-large",
+    ),
+    "meta-world": Suite(
+        training="reach",
+        small=dict.fromkeys(
+            ("reach", *(t for t in MANIPULATIONS if t != "reach")), 60_000
+        ),
+        coverage="reach",
+        hopeless=frozenset({"push", "pick-place", "peg-insert-side"}),
     ),
 }
 
