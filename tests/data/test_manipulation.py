@@ -53,6 +53,7 @@ def test_the_data_depends_on_neither_parts_nor_workers(monkeypatch):
     full = load(minari.root() / "sfp/reach/again-v0", columns=("observations", "goals"))
     assert full.observations.shape == (90, 36)
     assert full.goals.shape == (90, 3)
+    assert full.names == ("x", "y", "z", "gripper")
     assert not (minari.root() / ".parts").exists()
     other = collect("reach", episodes=3, steps=30, seed=6, name="sfp/reach/other-v0")
     assert other.fingerprint != alone.fingerprint

@@ -1089,3 +1089,21 @@ def test_an_optional_column_is_read_only_where_there_is_one(tmp_path):
     goal = load(tmp_path / "goal.npz", columns=columns, optional="goals")
     assert plain.columns == ("actions", "observations")
     assert goal.columns == ("actions", "observations", "goals")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["x", "y"], ("x", "y")),
+        ({"motors": ["x", "y"]}, ("x", "y")),
+        (None, ()),
+        (["one of two"], ()),
+        ({"a": ["x"], "b": ["y"]}, ()),
+    ],
+)
+def test_lerobot_names_its_actions(tmp_path, given, expected):
+    path = write_lerobot(tmp_path, recorded())
+    info = json.loads((path / "meta" / "info.json").read_text())
+    info["features"]["action"]["names"] = given
+    (path / "meta" / "info.json").write_text(json.dumps(info))
+    assert load(path).names == expected

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from sfp.data.trajectories import Trajectories
+from sfp.data.trajectories import Trajectories, assemble
 from sfp.errors import SfpError
 from sfp.files import CHECKSUMS, write_checksums
+from sfp.priors.base import check_names
 from sfp.priors.fit import Fitter, Fitting
 from sfp.priors.models import MODELS
 from sfp.priors.session import fit_to
-from sfp.priors.store import load_prior, open_prior, shipped
+from sfp.priors.store import load_prior, make_card, open_prior, shipped
 
 SHORT = Fitting(epochs=1, epoch_steps=2, batch=16)
 
@@ -228,3 +229,23 @@ def test_every_shipped_prior_loads():
     for name in shipped():
         prior, card = open_prior(name)
         assert card.dims == prior.dims
+
+
+def test_names_of_actions_travel_and_are_compared(tmp_path):
+    rng = np.random.default_rng(0)
+    data = assemble(
+        [{"actions": rng.uniform(-1, 1, (20, 2)).astype(np.float32)}] * 20,
+        source="here",
+        names=["x", "y"],
+    )
+    fitter = Fitter(data, model="gaussian", fitting=SHORT)
+    fit_to(tmp_path / "named", data, fitter, preset="x")
+    prior, card = open_prior(tmp_path / "named")
+    assert prior.names == ("x", "y")
+    assert make_card(prior).names == card.names == ["x", "y"]
+    check_names(prior, ("x", "y"), "it")
+    check_names(prior, (), "it")
+    with pytest.raises(SfpError, match=r"it is for the actions x, y.*takes y, x"):
+        check_names(prior, ("y", "x"), "it")
+    few = assemble([{"actions": data.actions}], source="here", names=["of one only"])
+    assert few.names == ()

@@ -35,6 +35,7 @@ class Trajectories:
         goals: the goal pursued at each action, if recorded.
         images: the picture before each action (uint8), if recorded.
         rate: actions per second, if known.
+        names: what each dimension of an action is, if known.
         source: where the data came from.
         bounds_known: False if `low` and `high` are only what was observed.
     """
@@ -47,6 +48,7 @@ class Trajectories:
     goals: np.ndarray | None = None
     images: np.ndarray | None = None
     rate: float | None = None
+    names: tuple[str, ...] = ()
     source: str = "memory"
     bounds_known: bool = True
 
@@ -175,6 +177,7 @@ def assemble(
     low: ArrayLike | None = None,
     high: ArrayLike | None = None,
     rate: float | None = None,
+    names: Sequence[str] = (),
     drop_short: bool = False,
 ) -> Trajectories:
     """Join recorded episodes, checking what every format can get wrong.
@@ -185,6 +188,7 @@ def assemble(
         low: lower action bounds; unknown or infinite ones are taken from the data.
         high: upper action bounds, likewise.
         rate: actions per second.
+        names: of the dimensions of an action; ignored unless there is one for each.
         drop_short: leave out episodes of fewer than two actions.
     """
     kept: list[Episode] = []
@@ -210,6 +214,7 @@ def assemble(
         low=low,
         high=high,
         rate=rate,
+        names=tuple(names) if len(names) == len(low) else (),
         source=source,
         bounds_known=known,
         **columns,

@@ -69,6 +69,7 @@ def write(
         "description": description,
         "author": {"sfp"},
         "requirements": [f"sfp=={version('sfp')}"],
+        "action_names": list(env.metadata.get("action_names", ())),
     }
     with atomic_folder(target, force=force) as draft:
         storage = MinariStorage.new(

@@ -54,7 +54,11 @@ class MetaWorld(gym.Env):
         height: of rendered pictures, in pixels.
     """
 
-    metadata = {"render_modes": ["rgb_array"], "render_fps": 80}  # noqa: RUF012
+    metadata = {  # noqa: RUF012
+        "render_modes": ["rgb_array"],
+        "render_fps": 80,
+        "action_names": ("x", "y", "z", "gripper"),
+    }
 
     def __init__(
         self,

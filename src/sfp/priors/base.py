@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import equinox as eqx
@@ -76,12 +77,14 @@ class Prior(eqx.Module):
         frame: its units.
         seeds: contexts of past actions from the data, to begin episodes with.
         conditioning: what a context is made of.
+        names: what each dimension of an action is, if known.
     """
 
     model: Model
     frame: Frame
     seeds: Float[Array, "seeds past dims"]
     conditioning: Conditioning = eqx.field(static=True)
+    names: tuple[str, ...] = eqx.field(static=True, default=())
 
     @property
     def dims(self) -> int:
@@ -129,6 +132,15 @@ def check_actions(prior: Prior, low: np.ndarray, high: np.ndarray, name: str) ->
     """Refuse a prior for an environment whose actions are others than the data's."""
     own = np.asarray(prior.frame.low), np.asarray(prior.frame.high)
     check_bounds(*own, low, high, name)
+
+
+def check_names(prior: Prior, names: Sequence[str], called: str) -> None:
+    """Refuse a prior for an environment whose actions are in another order."""
+    if prior.names and names and list(prior.names) != list(names):
+        raise SfpError(
+            f"{called} is for the actions {', '.join(prior.names)}, the environment "
+            f"takes {', '.join(names)}: use recordings with the same order."
+        )
 
 
 def check_bounds(

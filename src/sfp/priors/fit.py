@@ -120,7 +120,7 @@ class Fitter:
         check_seed(seed)
         self.model, self.entry = model, get_model(model)
         self.conditioning, self.fitting, self.seed = conditioning, fitting, seed
-        self.frame = make_frame(data, conditioning)
+        self.frame, self.names = make_frame(data, conditioning), data.names
         self.jitter = jnp.asarray(make_jitter(data))
         rows, episodes = conditioning.rows(data)
         held_out = split(episodes, seed)
@@ -174,7 +174,8 @@ class Fitter:
 
     def prior(self, state: State) -> Prior:
         """The best prior so far."""
-        return Prior(state.best, self.frame, self.seeds, self.conditioning)
+        parts = self.frame, self.seeds, self.conditioning, self.names
+        return Prior(state.best, *parts)
 
     def score(self, model: Any, count: int | None = None) -> float:
         """Mean held-out log-likelihood in nats, in the environment's units.

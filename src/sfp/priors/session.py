@@ -160,6 +160,7 @@ def make_card(
         },
         score=fitter.score(state.best),
         versions=request["versions"],
+        names=list(prior.names),
     )
 
 

@@ -48,6 +48,7 @@ class Card:
             without density).
         versions: of the software.
         format: of this folder.
+        names: what each dimension of an action is; empty if not known.
     """
 
     model: str
@@ -64,6 +65,7 @@ class Card:
     score: float | None = None
     versions: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT
+    names: list[str] = field(default_factory=list)
 
     @property
     def conditioning(self) -> Conditioning:
@@ -100,7 +102,8 @@ def make_card(prior: Prior) -> Card:
     low, high = (np.asarray(b).tolist() for b in (prior.frame.low, prior.frame.high))
     size = len(prior.frame.state_mean)
     for model in MODELS:
-        card = Card(model, past, size > 0, dims, size, len(prior.seeds), low, high)
+        sizes = past, size > 0, dims, size, len(prior.seeds)
+        card = Card(model, *sizes, low, high, names=list(prior.names))
         like = eqx.filter_eval_shape(_skeleton, card)
         if jax.tree.structure(like) == jax.tree.structure(prior) and all(
             a.shape == b.shape
@@ -178,6 +181,10 @@ def _read_card(path: Path) -> Card:
             raise ValueError("there are no seed contexts")
         if not all(a < b for a, b in zip(card.low, card.high, strict=True)):
             raise ValueError("the action bounds are not low < high")
+        if not all(type(name) is str for name in card.names):
+            raise ValueError("the names of the actions are not text")
+        if len(card.names) not in (0, card.dims):
+            raise ValueError(f"expected {card.dims} names of actions")
         for part in (card.data, card.fit, card.versions):
             part.items()
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -194,4 +201,5 @@ def _skeleton(card: Card) -> Prior:
     model = MODELS[card.model].build(card.dims, context, key=jax.random.key(0))
     action, state = jnp.zeros(card.dims), jnp.zeros(card.state_size)
     seeds = jnp.zeros((card.seeds, card.past_actions, card.dims))
-    return Prior(model, Frame(action, action, state, state), seeds, card.conditioning)
+    frame = Frame(action, action, state, state)
+    return Prior(model, frame, seeds, card.conditioning, tuple(card.names))

@@ -27,7 +27,7 @@ from sfp.data.trajectories import Trajectories
 from sfp.envs.registry import CUSTOM_MAZE, TASKS
 from sfp.errors import SfpError, at_least, unknown
 from sfp.files import atomic_file, locked, sweep_all
-from sfp.priors.base import Prior, check_actions
+from sfp.priors.base import Prior, check_actions, check_names
 from sfp.priors.store import load_prior
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import solved_at
@@ -272,6 +272,7 @@ def _again(env: str | gym.Env) -> gym.Env:
 
 def _check_prior(prior: Prior, called: str, world: World) -> None:
     check_actions(prior, world.low, world.high, called)
+    check_names(prior, world.env.metadata.get("action_names", ()), called)
     seen = len(prior.frame.state_mean)
     if seen not in (0, world.obs_size, world.obs_size + world.goal_size):
         raise SfpError(

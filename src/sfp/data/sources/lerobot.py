@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,8 +50,16 @@ def read(
         _complete(_episodes(path, columns), info.get("total_frames"), path),
         source=str(path),
         rate=float(info["fps"]) if info.get("fps") else None,
+        names=_names(feature.get("names")),
         drop_short=drop_short,
     )
+
+
+def _names(given: Any) -> list[str]:
+    """A list, or a list under the name of the robot's part."""
+    if isinstance(given, dict) and len(given) == 1:
+        given = next(iter(given.values()))
+    return [str(name) for name in given] if isinstance(given, list) else []
 
 
 def _complete(

@@ -80,6 +80,7 @@ def read(
         source=metadata.get("dataset_id", str(path)),
         low=space.get("low"),
         high=space.get("high"),
+        names=metadata.get("action_names") or (),
         drop_short=drop_short,
     )
 
