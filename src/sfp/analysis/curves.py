@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -58,15 +59,39 @@ def curves_figure(
     return figure
 
 
-def walks_of(run: RunRecord, episodes: int = 5) -> list[np.ndarray]:
-    """Positions, in cells, of a finished run's policy in its point-maze."""
+@dataclass(frozen=True)
+class Walk:
+    """A test episode in a point-maze, in cells.
+
+    Attributes:
+        path: all positions, the first one included.
+        goal: where it should go.
+        reached: the step that first met the goal, if one did.
+    """
+
+    path: np.ndarray
+    goal: np.ndarray
+    reached: int | None
+
+
+def play_walks(run: RunRecord, episodes: int = 5) -> list[Walk]:
+    """Test episodes of a finished run's policy in its point-maze."""
     layout = get_layout(maze_layout(get_task(run.task)))
     _, played = evaluate_policy(Trained.load(run.folder), run.task, episodes=episodes)
     size = layout.high - layout.low
-    return [
-        np.stack([sight.achieved for sight in episode.sights]) * size + layout.low
-        for episode in played
-    ]
+    found = []
+    for episode in played:
+        path = np.stack([sight.achieved for sight in episode.sights])
+        met = np.flatnonzero(np.array(episode.rewards) > 0)
+        goal = episode.sights[0].goal * size + layout.low
+        reached = int(met[0]) + 1 if len(met) else None
+        found.append(Walk(path * size + layout.low, goal, reached))
+    return found
+
+
+def walks_of(run: RunRecord, episodes: int = 5) -> list[np.ndarray]:
+    """Positions, in cells, of a finished run's policy in its point-maze."""
+    return [walk.path for walk in play_walks(run, episodes)]
 
 
 def is_maze(run: RunRecord) -> bool:

@@ -60,7 +60,7 @@ def shown(value: float) -> str:
 
 def mean(strata: Strata) -> np.ndarray:
     """The mean over seeds, then over tasks."""
-    return np.mean([scores.mean(axis=0) for scores in strata], axis=0)
+    return np.asarray(np.mean([scores.mean(axis=0) for scores in strata], axis=0))
 
 
 def iqm(strata: Strata) -> np.ndarray:
@@ -70,17 +70,15 @@ def iqm(strata: Strata) -> np.ndarray:
     """
     scores = np.sort(np.concatenate(strata), axis=0)
     cut = len(scores) // 4
-    return scores[cut : len(scores) - cut].mean(axis=0)
+    return np.asarray(scores[cut : len(scores) - cut].mean(axis=0))
 
 
 def smooth(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
     """Mean of the last `window` values along the last axis, fewer at the start."""
     at_least(1, window=window)
-    count = values.shape[-1]
-    first = np.maximum(0, np.arange(count) - window + 1)
-    return np.stack(
-        [values[..., a : b + 1].mean(axis=-1) for b, a in enumerate(first)], axis=-1
-    ).reshape(values.shape)
+    ends = range(1, values.shape[-1] + 1)
+    parts = [values[..., max(0, end - window) : end].mean(axis=-1) for end in ends]
+    return np.stack(parts, axis=-1)
 
 
 def final(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
@@ -114,7 +112,7 @@ def estimate(
     _check(strata)
     value, n = statistic(strata), min(len(scores) for scores in strata)
     if n < 2:
-        return Estimate(np.asarray(value), None, None, n)
+        return Estimate(value, None, None, n)
     size = sum(scores.size for scores in strata)
 
     def draw(count: int) -> np.ndarray:
@@ -123,7 +121,7 @@ def estimate(
         )
 
     drawn = _repeat(draw, size, repetitions)
-    return Estimate(np.asarray(value), *_interval(value, drawn, kind, level), n)
+    return Estimate(value, *_interval(value, drawn, kind, level), n)
 
 
 def improvement(
@@ -143,7 +141,7 @@ def improvement(
 
     def pairs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         wins = np.sign(x[..., :, None] - y[..., None, :])
-        return (wins.mean(axis=(-2, -1)) + 1) / 2
+        return np.asarray((wins.mean(axis=(-2, -1)) + 1) / 2)
 
     return _compare(ours, theirs, rng, pairs, (kind, level, repetitions))
 
@@ -160,7 +158,7 @@ def difference(
     """Mean of ours less mean of theirs per task, averaged over tasks."""
 
     def gap(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return x.mean(axis=-1) - y.mean(axis=-1)
+        return np.asarray(x.mean(axis=-1) - y.mean(axis=-1))
 
     return _compare(ours, theirs, rng, gap, (kind, level, repetitions))
 
