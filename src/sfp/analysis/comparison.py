@@ -90,7 +90,7 @@ class Comparison:
     Attributes:
         groups: runs by task and label.
         tasks: in order.
-        labels: in order; the index decides colour and style.
+        labels: the reference first; the index decides colour and style.
         panels: curves by task and metric.
         overall: curves over all tasks, by statistic; empty for a single task.
         finals: per task and label.
@@ -124,7 +124,9 @@ def compare(
     """
     groups, notes = group_runs(section.runs)
     tasks = tuple(dict.fromkeys(group.task for group in groups))
-    labels = tuple(dict.fromkeys(group.label for group in groups))
+    reference = _reference(groups)
+    others = (group.label for group in groups)
+    labels = tuple(dict.fromkeys([reference, *others])) if groups else ()
     panels = {}
     for task in tasks:
         for metric in METRICS:
@@ -132,7 +134,6 @@ def compare(
             found = [curve(group, metric, rng, window) for group in kin]
             panels[task, metric] = [kept for kept in found if kept is not None]
     whole, gaps = _whole(groups, section.tasks or tasks, labels)
-    reference = _reference(groups)
     return Comparison(
         groups=tuple(groups),
         tasks=tasks,

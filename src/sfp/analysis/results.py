@@ -131,7 +131,15 @@ def _search(root: Path) -> tuple[list[Path], list[Path], list[Path]]:
 
 
 def _attach(files: Sequence[Path], suffix: str) -> tuple[Attachment, ...]:
-    return tuple(Attachment(p, p.stem) for p in files if p.suffix == suffix)
+    """What `sfp explore` left, under names for people."""
+    found = []
+    for path in (file for file in files if file.suffix == suffix):
+        task = path.stem.removeprefix("explore-")
+        title = f"Explorers in {task}"
+        if task.endswith("-psd"):
+            title = f"Power spectra of their actions in {task.removesuffix('-psd')}"
+        found.append(Attachment(path, title))
+    return tuple(found)
 
 
 def _read_experiment(

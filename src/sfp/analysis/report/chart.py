@@ -70,7 +70,7 @@ def line_chart(
         x_name: below the axis.
         unit: values lie in [0, 1].
     """
-    axes = Axes(_span([one.x for one in curves], zero=True), _heights(curves, unit))
+    axes = Axes(_span([one.x for one in curves]), _heights(curves, unit=unit))
     layers, series = [], []
     for one in curves:
         i = labels.index(one.label)
@@ -93,7 +93,7 @@ def phase_chart(
         labels: all methods of the section.
         title: for those who cannot see it.
     """
-    axes = Axes((0.0, 1.0), _span([values for *_, values in found], zero=True))
+    axes = Axes((0.0, 1.0), _span([values for *_, values in found], room=0.04))
     layers, series = [], []
     for label, steps, mixing, values in found:
         i, x, y = labels.index(label), axes.across(mixing), axes.down(values)
@@ -217,22 +217,22 @@ def _ranges(axes: Axes) -> dict[str, Any]:
     return {"xr": list(map(float, axes.x)), "yr": list(map(float, axes.y)), "box": box}
 
 
-def _heights(curves: Sequence[Curve], unit: bool) -> tuple[float, float]:  # noqa: FBT001
+def _heights(curves: Sequence[Curve], *, unit: bool) -> tuple[float, float]:
     if unit:
-        return -0.02, 1.02
+        return 0.0, 1.04
     values = [one.found.value for one in curves]
     values += [v for one in curves for _, v in one.seeds.values()]
     ends = [end for one in curves for end in (one.found.low, one.found.high)]
-    return _span([*values, *(end for end in ends if end is not None)])
+    return _span([*values, *(end for end in ends if end is not None)], room=0.04)
 
 
-def _span(values: Sequence[np.ndarray], *, zero: bool = True) -> tuple[float, float]:
-    """A range around all finite values, zero included, never empty."""
+def _span(values: Sequence[np.ndarray], *, room: float = 0.0) -> tuple[float, float]:
+    """A range around all finite values, zero included, with some room, never empty."""
     joined = np.concatenate([np.ravel(v) for v in values])
     joined = joined[np.isfinite(joined)]
     low, high = (joined.min(), joined.max()) if len(joined) else (0.0, 1.0)
     low, high = float(min(0.0, low)), float(max(0.0, high))
     if low == high:
         return low, low + 1.0
-    room = 0.04 * (high - low)
-    return (low - room if low < 0 else low), (high if zero else high + room)
+    room *= high - low
+    return (low - room if low < 0 else low), high + room

@@ -54,7 +54,7 @@ def forest(
         value, middle = float(found.value), top + 25
         drawn = min(max(value, low), high) if value == value else low
         classes = look(labels.index(label)) if label in labels else "c6"
-        number = f"{shown(value)}, n = {found.n}"
+        number = shown(value) + (f" (n = {found.n})" if found.low is None else "")
         parts.append(
             f'<g class="m {classes}"><text class="label" x="{PAD}" y="{top + 13}">'
             f'{escape(_cut(label))}</text><text class="value" x="{WIDTH - PAD}" '
@@ -93,8 +93,9 @@ def _span(found: Sequence[Estimate]) -> tuple[float, float]:
             ends += [float(one.low), float(one.high)]
     ends = [end for end in ends if abs(end) < float("inf")]
     low, high = min([0.0, *ends]), max([0.0, *ends])
-    return (low, high) if high > low else (0.0, 1.0)
+    room = 0.02 * (high - low)
+    return (low - room if low < 0 else low, high + room) if room else (0.0, 1.0)
 
 
 def _cut(label: str) -> str:
-    return label if len(label) <= 38 else label[:37] + "…"
+    return label if len(label) <= 36 else label[:35] + "…"

@@ -31,20 +31,20 @@ def text(value: Any) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return f"{value:,.0f}"
     return escape(shown(value) if isinstance(value, float) else str(value))
 
 
-def table(rows: Rows, *, raw: Sequence[str] = (), caption: str = "") -> str:
+def table(rows: Rows, *, raw: Sequence[str] = (), by: str = "") -> str:
     """Rows with the same keys; numbers stand on the right.
 
     Args:
         rows: at least one.
         raw: columns that hold HTML already.
-        caption: above it.
+        by: a column that becomes a line above the rows that share it.
     """
-    names = list(rows[0])
+    names = [name for name in rows[0] if name != by]
     numbers = {
         name
         for name in names
@@ -57,18 +57,17 @@ def table(rows: Rows, *, raw: Sequence[str] = (), caption: str = "") -> str:
         return f"<{tag}{kind}>{content}</{tag}>"
 
     head = "".join(cell("th", name, escape(name)) for name in names)
-    body = "".join(
-        "<tr>"
-        + "".join(
-            cell("td", k, str(v) if k in raw else text(v)) for k, v in row.items()
-        )
-        + "</tr>"
-        for row in rows
-    )
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    body, above = [], None
+    for row in rows:
+        if by and row[by] != above:
+            above = row[by]
+            line = f'<th colspan="{len(names)}" scope="rowgroup">{text(above)}</th>'
+            body.append(f'<tr class="group">{line}</tr>')
+        cells = [(k, str(row[k]) if k in raw else text(row[k])) for k in names]
+        body.append(f"<tr>{''.join(cell('td', *one) for one in cells)}</tr>")
     return (
-        f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
     )
 
 
