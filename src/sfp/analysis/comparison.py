@@ -127,6 +127,7 @@ def compare(
     reference = _reference(groups)
     others = (group.label for group in groups)
     labels = tuple(dict.fromkeys([reference, *others])) if groups else ()
+    groups.sort(key=lambda group: (tasks.index(group.task), labels.index(group.label)))
     panels = {}
     for task in tasks:
         for metric in METRICS:

@@ -19,6 +19,7 @@ from sfp.cli.explore import explore
 from sfp.cli.fit import fit
 from sfp.cli.list import list_known
 from sfp.cli.prior import prior
+from sfp.cli.report import report
 from sfp.cli.train import train
 from sfp.errors import Interrupted, SfpError
 
@@ -31,6 +32,7 @@ COMMANDS = {
     "train": train,
     "evaluate": evaluate,
     "curves": curves,
+    "report": report,
     "list": list_known,
     "doctor": doctor,
 }
@@ -44,6 +46,7 @@ A first walk:
   sfp explore room-large --prior priors/room        how far it gets by itself
   sfp train maze --prior priors/room --out runs/maze   learn a new task with it
   sfp curves runs/maze                              see how that went
+  sfp report runs                                   all of it in one HTML file
 
 `sfp COMMAND --help` explains a command; add --json for scripts;
 `sfp --version` tells yours."""

@@ -42,20 +42,25 @@ def report(
 
     from sfp.analysis.plots import save_figures
     from sfp.analysis.report import write_report
+    from sfp.analysis.report.section import slug
     from sfp.errors import at_least
 
     at_least(1, window=window)
     path = out or folder / "report.html"
-    with progress("replays", 1) as bar:
+    with progress("reading runs", 100) as bar:
+
+        def playing(done: int, total: int) -> None:
+            bar(100 * done // total, label="playing test episodes")
+
         written = write_report(
-            folder, path, window=window, replays=replays, progress=bar
+            folder, path, window=window, replays=replays, progress=playing
         )
     for line in written.warnings:
         system.warn(line, stacklevel=1)
     files = [path]
     if figures is not None:
         for section, found in written.compared:
-            files += save_figures(found, figures / section.name)
+            files += save_figures(found, figures / slug(section.name))
     rows = [
         {
             "section": section.name,
@@ -66,7 +71,7 @@ def report(
             "high": None if final.found.high is None else float(final.found.high),
             "n": final.n,
             "solved": final.solved,
-            "solved_at": final.solved_at,
+            "solved_at": None if final.solved_at is None else int(final.solved_at),
         }
         for section, found in written.compared
         for final in found.finals

@@ -160,8 +160,7 @@ def _against(found: Comparison, stem: str) -> str:
             "tasks": len(one.tasks),
             "more return": float(one.gap.value),
             "95 % interval": interval(one.gap),
-            f"“{found.reference} ends with more”": f'<span class="'
-            f'{VERDICTS[one.verdict]}">{one.verdict}</span>',
+            "verdict": f'<span class="{VERDICTS[one.verdict]}">{one.verdict}</span>',
         }
         for one in found.against
     ]
@@ -179,7 +178,9 @@ def _against(found: Comparison, stem: str) -> str:
         title,
         csv_link(_rows(better), f"{stem}-improvement"),
     )
+    listed = table(rows, raw=["95 % interval", "verdict"])
     return (
         f"<h3>{escape(found.reference)} against the others</h3>"
-        f'<div class="charts wide">{figure}{table(rows, raw=list(rows[0])[3:])}</div>'
+        f"<p>The claim: {escape(found.reference)} ends with more return, on the tasks "
+        f'that both have.</p><div class="charts">{figure}{listed}</div>'
     )
