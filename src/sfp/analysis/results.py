@@ -80,13 +80,13 @@ def read_results(root: Path) -> Results:
             _check_inside(root, *(folder / name for name in sorted(RUN_FILES)))
             runs[folder] = read_run(folder)
         except (SfpError, UnicodeDecodeError) as error:
-            warnings.append(f"left out {_short(root, folder)}: {_reason(error)}")
+            warnings.append(f"left out {_reason(root, folder, error)}")
     sections, claimed = [], set()
     for path in experiments:
         try:
             section = _read_experiment(root, path, runs, warnings)
         except SfpError as error:
-            warnings.append(f"left out {_short(root, path)}: {_reason(error)}")
+            warnings.append(f"left out {_reason(root, path, error)}")
             continue
         sections.append(section)
         claimed |= {run.folder for run in section.runs}
@@ -246,5 +246,8 @@ def _short(root: Path, path: Path) -> str:
     return str(path.relative_to(root)) if path != root else path.name
 
 
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, SfpError) else "it is no text file."
+def _reason(root: Path, path: Path, error: Exception) -> str:
+    """Which file, and why, without telling where the results lie."""
+    said = str(error) if isinstance(error, SfpError) else "it is no text file."
+    said = said.replace(f"{path} ", "it ").replace(f"{root}{os.sep}", "")
+    return f"{_short(root, path)}: {said}"

@@ -32,12 +32,14 @@ class Axes:
     def across(self, values: Any) -> np.ndarray:
         """Pixels from the left."""
         low, high = self.x
-        return LEFT + (np.asarray(values) - low) / (high - low) * (WIDTH - LEFT - RIGHT)
+        share = (np.asarray(values) - low) / (high - low)
+        return np.asarray(LEFT + share * (WIDTH - LEFT - RIGHT))
 
     def down(self, values: Any) -> np.ndarray:
         """Pixels from the top."""
-        (low, high), inner = self.y, HEIGHT - TOP - BOTTOM
-        return TOP + (high - np.asarray(values)) / (high - low) * inner
+        low, high = self.y
+        share = (high - np.asarray(values)) / (high - low)
+        return np.asarray(TOP + share * (HEIGHT - TOP - BOTTOM))
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def text(value: Any) -> str:
     return escape(shown(value) if isinstance(value, float) else str(value))
 
 
-def table(rows: Rows, *, raw: Sequence[str] = (), by: str = "") -> str:
+def table(rows: Rows, *, raw: Sequence[str] = (), by: str | None = None) -> str:
     """Rows with the same keys; numbers stand on the right.
 
     Args:
@@ -59,7 +59,7 @@ def table(rows: Rows, *, raw: Sequence[str] = (), by: str = "") -> str:
     head = "".join(cell("th", name, escape(name)) for name in names)
     body, above = [], None
     for row in rows:
-        if by and row[by] != above:
+        if by is not None and row[by] != above:
             above = row[by]
             line = f'<th colspan="{len(names)}" scope="rowgroup">{text(above)}</th>'
             body.append(f'<tr class="group">{line}</tr>')

@@ -71,23 +71,21 @@ def page(
 
 
 def _lead(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
-    """A sentence: who solved how much of what."""
-    parts = []
-    for _, found, _ in compared[:1]:
-        totals = [
-            (label, [f for f in found.finals if f.label == label])
-            for label in found.labels
-        ]
-        shares = [
-            (sum(f.solved for f in finals), sum(f.n for f in finals), label)
-            for label, finals in totals
-            if finals
-        ]
-        shares.sort(key=lambda entry: -entry[0] / entry[1])
-        parts = [f"{escape(label)} in {solved} of {n}" for solved, n, label in shares]
-    if not parts:
+    """A sentence: who solved how much, in the section with the most runs."""
+    section, found, _ = max(compared, key=lambda one: len(one[0].runs))
+    shares = []
+    for label in found.labels:
+        finals = [final for final in found.finals if final.label == label]
+        solved, n = sum(f.solved for f in finals), sum(f.n for f in finals)
+        shares += [(-solved / n, f"{label} {solved} of {n}")] if n else []
+    if not shares:
         return ""
-    return f'<p class="lead">Runs that solved their task: {", ".join(parts[:5])}.</p>'
+    shares.sort(key=lambda share: share[0])
+    words = ", ".join(words for _, words in shares[:6])
+    words += " and others" if len(shares) > 6 else ""
+    where = f" ({section.title})" if len(compared) > 1 else ""
+    said = f"Runs that solved their task{where}: {words}."
+    return f'<p class="lead">{escape(said)}</p>'
 
 
 def _tiles(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
@@ -136,8 +134,11 @@ def _summary(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
         shown = glance(found)
         if shown:
             link = f'<a href="#{slug(section.name)}">{escape(section.title)}</a>'
-            parts.append((f"<h3>{link}</h3>" if len(compared) > 1 else "") + shown)
-    body = "".join(parts) or '<p class="empty">There is nothing to compare yet.</p>'
+            title = f"<h3>{link}</h3>" if len(compared) > 1 else ""
+            parts.append(f"<div>{title}{shown}</div>")
+    body = f'<div class="charts">{"".join(parts)}</div>'
+    if not parts:
+        body = '<p class="empty">There is nothing to compare yet.</p>'
     return (
         '<section id="summary"><h2>Summary</h2><p>A dot is a run, filled if it solved '
         f"the task; below it the mean final return.</p>{body}</section>"

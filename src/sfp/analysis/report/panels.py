@@ -30,17 +30,21 @@ def watch(found: Comparison, replays: Replays, book: Book) -> str:
     """Replays of trained policies."""
     if not replays:
         return ""
-    figures = []
+    figures: dict[str, list[str]] = {}
     for run, walks in replays:
         layout = get_layout(maze_layout(get_task(run.task)))
         title = f"{run.label} on {run.task}, seed {run.seed}"
         chart = replay(layout, walks, title)
         colour = look(found.labels.index(run.label))
-        figures.append(book.replay(chart, title, outcome(walks), colour))
+        figures.setdefault(run.task, []).append(
+            book.replay(chart, title, outcome(walks), colour)
+        )
+    rows = "".join(
+        f'<div class="charts">{"".join(kin)}</div>' for kin in figures.values()
+    )
     return (
         "<h3>What the policies do</h3><p>Test episodes of one trained policy each, all "
-        "at the same time, until shortly after the goal.</p>"
-        f'<div class="charts">{"".join(figures)}</div>'
+        f"at the same time, until shortly after the goal.</p>{rows}"
     )
 
 

@@ -142,7 +142,8 @@
     }
     function frame(now) {
       if (!running) return;
-      step = Math.min(last, step + (now - before) * 0.04);
+      // A frame's time may lie before the click that asked for it.
+      step = Math.min(last, step + Math.max(0, now - before) * 0.04);
       before = now;
       draw();
       if (step >= last) return stop();
