@@ -111,6 +111,11 @@ def test_hovering_shows_values(open_page):
     tip = figure.locator(".tip")
     words = " ".join(tip.inner_text().split())
     assert words == "step 800 SFP 101 [100, 102] SAC 0 [0, 0]"
+    inside = tip.bounding_box()
+    assert inside is not None
+    assert box["x"] <= inside["x"]
+    assert inside["x"] + inside["width"] <= box["x"] + box["width"] + 1
+    assert box["y"] <= inside["y"] < box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + box["height"] / 2)
     assert tip.inner_text().startswith("step 200")
     page.mouse.move(5, 5)

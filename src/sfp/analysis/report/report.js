@@ -57,12 +57,13 @@
       rule.setAttribute("x2", px);
       svg.append(rule);
       figure.append(tip);
-      const scale = svg.clientWidth / 400;
+      const box = svg.getBoundingClientRect(), around = figure.getBoundingClientRect();
+      const scale = box.width / 400;
       const room = figure.clientWidth - tip.offsetWidth;
       const beside = px * scale + 14;
       const flip = beside > room ? px * scale - tip.offsetWidth - 14 : beside;
       tip.style.left = `${Math.max(0, Math.min(flip, room))}px`;
-      tip.style.top = `${svg.offsetTop + 8}px`;
+      tip.style.top = `${box.top - around.top + 8}px`;
     }
     function showLine(x) {
       at = x;
