@@ -74,7 +74,7 @@ def make_grid(root: Path, seeds: int = 3, *, policies: bool = False) -> Path:
     return root
 
 
-def make_experiment(root: Path, name: str = "transfer", **changes: object) -> Path:
+def make_experiment(root: Path, place: str = "transfer", **changes: object) -> Path:
     """An experiment over all runs of a folder."""
     cells = []
     for folder in sorted((root / "runs").iterdir()):
@@ -84,7 +84,7 @@ def make_experiment(root: Path, name: str = "transfer", **changes: object) -> Pa
         cells.append(label | about)
     held = {
         "format": 1,
-        "name": name,
+        "name": place,
         "title": "Transfer to <unseen> tasks",
         "claim": "SFP is better suited for accelerating RL in unseen tasks.",
         "suite": "point-maze",
@@ -94,7 +94,7 @@ def make_experiment(root: Path, name: str = "transfer", **changes: object) -> Pa
         "tables": [],
         "figures": [],
     }
-    path = root / name / "experiment.json"
+    path = root / place / "experiment.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(held | changes))
     return path
@@ -123,7 +123,11 @@ def make_everything(root: Path) -> Path:
     (root / "explore" / "room.csv").write_text("\n".join(rows) + "\n")
     (root / "explore" / "room.png").write_bytes(PIXEL)
     make_run(root / "runs" / "zz-one", task=NASTY, method=NASTY, solves_at=None)
-    make_run(root / "runs" / "zz-two", task="room", steps=400, finished=False)
+    make_run(root / "runs" / "zz-two", task="room", method="pink", finished=False)
+    for seed in range(2):
+        diverged = make_run(root / "runs" / f"zz-nan{seed}", task="room", seed=seed)
+        path = diverged / "eval.csv"
+        path.write_text(path.read_text().replace(f"800,{100 + seed},", "800,nan,"))
     three = make_run(root / "runs" / "zz-three", method="sac")
     (three / "versions.json").write_text(json.dumps({"sfp": NASTY}))
     broken = make_run(root / "runs" / NASTY.replace("/", ""))

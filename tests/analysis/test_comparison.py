@@ -128,3 +128,4 @@ def test_other_tasks_may_be_left_out_of_averages(tmp_path):
     found = compare(replace(section, tasks=("maze",)), rng())
     assert float(found.totals["mean"]["sac"].value) == 0.0
     assert found.overall == {}
+    assert (found.averaged, found.everywhere) == (("maze",), "")

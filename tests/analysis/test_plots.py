@@ -53,7 +53,12 @@ def test_the_legend_shows_the_styles_that_are_drawn(tmp_path):
 def test_bars_and_points_have_whiskers(found):
     bars = final_figure(found)
     titles = [axis.get_title() for axis in bars.axes if axis.has_data()]
-    assert titles == ["corridor", "maze", "mean over tasks", "IQM over tasks"]
+    assert titles == [
+        "corridor",
+        "maze",
+        "mean over all tasks",
+        "IQM over all tasks",
+    ]
     assert [patch.get_width() for patch in bars.axes[1].patches] == [101.0, 0.0]
     assert len(bars.axes[0].containers) == 4  # two bars, two whiskers
     beats = improvement_figure(found)
@@ -63,7 +68,7 @@ def test_bars_and_points_have_whiskers(found):
 def test_over_all_tasks(found):
     figure = overall_figure(found)
     titles = [axis.get_title() for axis in figure.axes]
-    assert titles == ["mean over corridor, maze", "IQM over corridor, maze"]
+    assert titles == ["mean over all tasks", "IQM over all tasks"]
 
 
 def test_a_single_seed_says_so(tmp_path):

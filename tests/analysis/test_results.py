@@ -64,6 +64,15 @@ def damage_bytes(folder):
     (folder / "train.csv").write_bytes(b"\xff\xfe\x00")
 
 
+def damage_order(folder):
+    lines = (folder / "eval.csv").read_text().splitlines()
+    (folder / "eval.csv").write_text("\n".join([*lines, lines[1], ""]))
+
+
+def damage_depth(folder):
+    (folder / "config.json").write_text("[" * 100_000)
+
+
 def damage_end(folder):
     (folder / "finished.json").write_text("[]")
 
@@ -85,6 +94,8 @@ def lose_config(folder):
         damage_table,
         damage_columns,
         damage_bytes,
+        damage_order,
+        damage_depth,
         damage_end,
         damage_versions,
         lose_config,
@@ -159,7 +170,6 @@ def test_different_settings_under_one_name_are_told_apart(tmp_path):
         ({"cells": [{"folder": "/etc"}]}, "expected a path inside the results"),
         ({"cells": [{"folder": ""}]}, "expected a path inside the results"),
         ({"cells": [{"folder": "link/a"}]}, "leads out of the results"),
-        ({"cells": [{"folder": "runs/a", "seed": 7}]}, "holds seed 0"),
         ({"figures": [{"path": "x.exe"}]}, "expected figures as .png or .svg"),
         ({"tables": [{"path": "../x.csv"}]}, "expected a path inside the results"),
     ],
@@ -177,6 +187,24 @@ def test_a_forged_experiment_is_named_and_its_runs_stay(tmp_path, changes, reaso
     (warning,) = found.warnings
     assert warning.startswith("left out x/experiment.json: ")
     assert reason in warning
+
+
+def test_a_run_that_is_not_the_one_that_is_meant(tmp_path):
+    make_run(tmp_path / "runs" / "maze-sfp-s0")
+    cell = {"folder": "runs/maze-sfp-s0", "label": "SFP", "seed": 7}
+    make_experiment(tmp_path, cells=[cell])
+    found = read_results(tmp_path)
+    said = "left out runs/maze-sfp-s0 holds seed 0, the experiment says 7."
+    assert found.warnings == (f"transfer: {said}",)
+    assert [len(section.runs) for section in found.sections] == [0, 1]
+
+
+def test_names_stand_for_one_section_each(tmp_path):
+    make_run(tmp_path / "runs" / "maze-sfp-s0")
+    for folder, name in (("a", "Runs"), ("b", "x y"), ("c", "x-y"), ("d", "../..")):
+        make_experiment(tmp_path, folder, name=name)
+    names = [section.name for section in read_results(tmp_path).sections]
+    assert names == ["runs-2", "x-y", "x-y-2", "section"]
 
 
 def test_explorations_join_the_runs(tmp_path):

@@ -92,9 +92,10 @@ class Comparison:
         tasks: in order.
         labels: the reference first; the index decides colour and style.
         panels: curves by task and metric.
-        overall: curves over all tasks, by statistic; empty for a single task.
+        averaged: the tasks that are averaged over.
+        overall: curves over those tasks, by statistic; empty for a single one.
         finals: per task and label.
-        totals: final return over all tasks, by statistic, then label.
+        totals: final return over those tasks, by statistic, then label.
         reference: the label that others are compared with.
         against: each of the others.
         notes: what readers should know.
@@ -104,12 +105,21 @@ class Comparison:
     tasks: tuple[str, ...]
     labels: tuple[str, ...]
     panels: dict[tuple[str, str], list[Curve]]
+    averaged: tuple[str, ...]
     overall: dict[str, list[Curve]]
     finals: list[Final]
     totals: dict[str, dict[str, Estimate]]
     reference: str
     against: list[Against]
     notes: list[str]
+
+    @property
+    def everywhere(self) -> str:
+        """What is averaged over, in words; empty for a single task."""
+        if len(self.averaged) < 2:
+            return ""
+        whole = set(self.averaged) == set(self.tasks)
+        return "all tasks" if whole else ", ".join(self.averaged)
 
 
 def compare(
@@ -134,12 +144,14 @@ def compare(
             kin = [group for group in groups if group.task == task]
             found = [curve(group, metric, rng, window) for group in kin]
             panels[task, metric] = [kept for kept in found if kept is not None]
-    whole, gaps = _whole(groups, section.tasks or tasks, labels)
+    averaged = section.tasks or tasks
+    whole, gaps = _whole(groups, averaged, labels)
     return Comparison(
         groups=tuple(groups),
         tasks=tasks,
         labels=labels,
         panels={key: found for key, found in panels.items() if found},
+        averaged=averaged,
         overall=_overall(whole, rng, window),
         finals=[
             _final(group, rng, window)

@@ -69,7 +69,7 @@ def overall_figure(found: Comparison) -> Figure | None:
         _draw(axis, curves, found.labels)
         steps = bool(curves[0].x[-1] > 1)
         axis.set(
-            title=f"{name} over {', '.join(found.tasks)}",
+            title=f"{name} over {found.everywhere}",
             xlabel="environment steps" if steps else "share of each task's steps",
         )
     axes[0].set_ylabel("Test return")
@@ -83,8 +83,9 @@ def final_figure(found: Comparison) -> Figure | None:
         task: {f.label: f.found for f in found.finals if f.task == task}
         for task in found.tasks
     }
-    if len(found.tasks) > 1:
-        bars |= {f"{name} over tasks": held for name, held in found.totals.items()}
+    if found.everywhere:
+        over = found.everywhere
+        bars |= {f"{name} over {over}": held for name, held in found.totals.items()}
     bars = {name: held for name, held in bars.items() if held}
     if not bars:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -80,7 +81,7 @@ def read_run(folder: Path) -> RunRecord:
             raise TypeError
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise TypeError
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise SfpError(
             f"{folder} is no run: expected what `sfp train` wrote."
         ) from None
@@ -91,8 +92,8 @@ def read_run(folder: Path) -> RunRecord:
         method,
         seed,
         _flat(rest),
-        read_table(folder, "train"),
-        read_table(folder, "eval"),
+        _rising(folder, "train"),
+        _rising(folder, "eval"),
         config=config,
         versions={k: str(v) for k, v in (_read(folder / VERSIONS) or {}).items()},
         end=_read(folder / FINISHED),
@@ -101,7 +102,13 @@ def read_run(folder: Path) -> RunRecord:
 
 def tell_apart(runs: Sequence[RunRecord]) -> list[RunRecord]:
     """Label the runs of a method by the settings in which they differ within a task."""
-    return [replace(run, variant=_variant(run, runs)) for run in runs]
+    kin: dict[tuple[str, str], list[RunRecord]] = {}
+    for run in runs:
+        kin.setdefault((run.name, run.method), []).append(run)
+    names = {key: _differing(members) for key, members in kin.items()}
+    return [
+        replace(run, variant=_variant(run, names[run.name, run.method])) for run in runs
+    ]
 
 
 def column(rows: Sequence[Row], name: str) -> tuple[list[float], list[float]]:
@@ -146,6 +153,15 @@ def tidy(run: RunRecord) -> list[dict[str, Any]]:
     ]
 
 
+def _rising(folder: Path, name: str) -> list[Row]:
+    """A table whose steps rise."""
+    rows = read_table(folder, name)
+    steps = [row["step"] or 0 for row in rows]
+    if any(after <= before for before, after in itertools.pairwise(steps)):
+        raise SfpError(f"{folder / name}.csv is damaged: its steps do not rise.")
+    return rows
+
+
 def _read(path: Path) -> dict[str, Any] | None:
     """A JSON object; None if there is no file."""
     try:
@@ -166,23 +182,18 @@ def _flat(config: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _variant(run: RunRecord, runs: Sequence[RunRecord]) -> str:
-    """What differs between runs of its name within some task, other than length."""
-    kin = [r for r in runs if (r.name, r.method) == (run.name, run.method)]
-    names = [
-        name
-        for name in run.settings
-        if name not in APART
-        and any(
-            one.settings.get(name) != other.settings.get(name)
-            for task in dict.fromkeys(r.task for r in kin)
-            for one, other in _first_and_others([r for r in kin if r.task == task])
-        )
-    ]
-    return ", ".join(f"{name}={run.settings[name]}" for name in names)
+def _differing(kin: Sequence[RunRecord]) -> list[str]:
+    """Settings, other than length, that differ between runs of the same task."""
+    found: dict[str, None] = {}
+    first: dict[str, RunRecord] = {}
+    for run in kin:
+        like = first.setdefault(run.task, run).settings
+        for name in (*like, *run.settings):
+            if name not in APART and like.get(name) != run.settings.get(name):
+                found[name] = None
+    return list(found)
 
 
-def _first_and_others(
-    runs: Sequence[RunRecord],
-) -> list[tuple[RunRecord, RunRecord]]:
-    return [(runs[0], other) for other in runs[1:]]
+def _variant(run: RunRecord, names: Sequence[str]) -> str:
+    held = run.settings
+    return ", ".join(f"{name}={held[name]}" for name in names if name in held)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,9 @@ EXPERIMENT = "experiment.json"
 FORMAT = 1
 RUN_FILES = {CONFIG, VERSIONS, FINISHED, "train.csv", "eval.csv"}
 """Two of them make a folder a run's, perhaps a damaged one."""
+
+RESERVED = ("summary", "runs", "reading", "warnings")
+"""Names that every report has for itself."""
 
 WORDS = ("name", "title", "claim", "suite", "scale", "command")
 
@@ -37,7 +41,7 @@ class Section:
     """An experiment, or a folder of runs.
 
     Attributes:
-        name: short, for addresses.
+        name: short and its own, for addresses and folders.
         title: for people.
         claim: what the paper says, if the experiment names it.
         command: that made it.
@@ -72,32 +76,32 @@ def read_results(root: Path) -> Results:
     """Read experiments and runs below a folder; damaged ones become warnings."""
     if not root.is_dir():
         raise SfpError(f"{root} is no folder: expected one with runs of `sfp train`.")
-    folders, experiments, explored = _search(root)
     warnings: list[str] = []
+    folders, experiments, explored = _search(root, warnings)
     runs: dict[Path, RunRecord] = {}
     for folder in folders:
         try:
             _check_inside(root, *(folder / name for name in sorted(RUN_FILES)))
             runs[folder] = read_run(folder)
-        except (SfpError, UnicodeDecodeError) as error:
+        except (SfpError, OSError, UnicodeDecodeError) as error:
             warnings.append(f"left out {_reason(root, folder, error)}")
     sections, claimed = [], set()
     for path in experiments:
         try:
             section = _read_experiment(root, path, runs, warnings)
-        except SfpError as error:
+        except (SfpError, RecursionError) as error:
             warnings.append(f"left out {_reason(root, path, error)}")
             continue
-        sections.append(section)
+        name = _unique(section.name, [other.name for other in sections])
+        sections.append(replace(section, name=name))
         claimed |= {run.folder for run in section.runs}
     others = [run for folder, run in runs.items() if folder not in claimed]
     if others or (explored and not sections):
-        name = root.resolve().name or "runs"
-        title = "Other runs" if sections else name
+        title = "Other runs" if sections else root.resolve().name or "Runs"
         attached = [] if sections else explored
         sections.append(
             Section(
-                name="other-runs" if sections else name,
+                name=_unique(title, [section.name for section in sections]),
                 title=title,
                 runs=tuple(tell_apart(others)),
                 tables=_attach(attached, ".csv"),
@@ -113,10 +117,16 @@ def read_results(root: Path) -> Results:
     return Results(root, tuple(sections), tuple(warnings))
 
 
-def _search(root: Path) -> tuple[list[Path], list[Path], list[Path]]:
+def _search(
+    root: Path, warnings: list[str]
+) -> tuple[list[Path], list[Path], list[Path]]:
     """Run folders, experiments and explorations below a folder, in order."""
     runs, experiments, explored = [], [], []
-    for place, folders, files in os.walk(root):
+
+    def closed(error: OSError) -> None:
+        warnings.append(f"left out {_short(root, Path(error.filename))}: no access.")
+
+    for place, folders, files in os.walk(root, onerror=closed):
         folders.sort()
         here = Path(place)
         if len(RUN_FILES & set(files)) > 1:
@@ -161,7 +171,10 @@ def _read_experiment(
         folder = _inside(root, _word(cell, "folder"))
         if folder in runs:
             name = _word(cell, "label") or _word(cell, "group")
-            found.append(_checked(runs[folder], cell, name))
+            try:
+                found.append(_checked(runs[folder], cell, name))
+            except SfpError as error:
+                warnings.append(f"{words['name']}: left out {error}")
         elif not folder.exists():
             missing.append(_word(cell, "folder"))
     labelled = tell_apart(found)
@@ -242,12 +255,22 @@ def _check_inside(root: Path, *paths: Path) -> None:
             raise SfpError(f"{path.name} leads out of the results.")
 
 
+def _unique(name: str, taken: Sequence[str]) -> str:
+    """A name that can stand in an address, and stands for nothing else there."""
+    stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "section"
+    count, made = 1, stem
+    while made in (*taken, *RESERVED):
+        count += 1
+        made = f"{stem}-{count}"
+    return made
+
+
 def _short(root: Path, path: Path) -> str:
     return str(path.relative_to(root)) if path != root else path.name
 
 
 def _reason(root: Path, path: Path, error: Exception) -> str:
     """Which file, and why, without telling where the results lie."""
-    said = str(error) if isinstance(error, SfpError) else "it is no text file."
+    said = str(error) if isinstance(error, SfpError) else "it cannot be read."
     said = said.replace(f"{path} ", "it ").replace(f"{root}{os.sep}", "")
     return f"{_short(root, path)}: {said}"

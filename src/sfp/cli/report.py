@@ -42,7 +42,6 @@ def report(
 
     from sfp.analysis.plots import save_figures
     from sfp.analysis.report import write_report
-    from sfp.analysis.report.section import slug
     from sfp.errors import at_least
 
     at_least(1, window=window)
@@ -60,7 +59,7 @@ def report(
     files = [path]
     if figures is not None:
         for section, found in written.compared:
-            files += save_figures(found, figures / slug(section.name))
+            files += save_figures(found, figures / section.name)
     rows = [
         {
             "section": section.name,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from html import escape
 
 from sfp.analysis.report.chart import WIDTH, brief, look, ticks
 from sfp.analysis.stats import Estimate, shown
 
 ROW, PAD, FOOT = 36, 8, 34
+Scale = Callable[[float], float]
+"""From a value to pixels from the left."""
 
 
 def forest(
@@ -31,11 +34,10 @@ def forest(
         span: the range of the axis; by default all of the rows.
     """
     low, high = span or _span([found for _, found in rows])
-    inner = WIDTH - 2 * PAD
     floor = PAD + ROW * len(rows)
 
     def across(value: float) -> float:
-        return PAD + (value - low) / (high - low) * inner
+        return PAD + (value - low) / (high - low) * (WIDTH - 2 * PAD)
 
     parts = []
     for tick in ticks(low, high, 5):
@@ -51,32 +53,12 @@ def forest(
         parts.append(f'<line class="mark" x1="{x}" x2="{x}" y1="{PAD}" y2="{floor}"/>')
     for i, (label, found) in enumerate(rows):
         top = PAD + ROW * i
-        value, middle = float(found.value), top + 25
-        drawn = min(max(value, low), high) if value == value else low
-        classes = look(labels.index(label)) if label in labels else "c6"
-        number = shown(value) + (f" (n = {found.n})" if found.low is None else "")
+        drawn = _point(found, across, top) if mark else _bar(found, across, top)
         parts.append(
-            f'<g class="m {classes}"><text class="label" x="{PAD}" y="{top + 13}">'
-            f'{escape(_cut(label))}</text><text class="value" x="{WIDTH - PAD}" '
-            f'y="{top + 13}" text-anchor="end">{number}</text>'
+            f'<g class="m {look(labels.index(label))}"><title>{escape(label)}: '
+            f"{escape(str(found))}</title>{_words(label, found, top)}{drawn}"
+            f"{_whisker(found, across, top)}</g>"
         )
-        if mark is None:
-            left, right = sorted((across(0.0), across(drawn)))
-            parts.append(
-                f'<rect class="bar" x="{left:.1f}" y="{top + 18}" '
-                f'width="{max(1.0, right - left):.1f}" height="13"/>'
-            )
-        else:
-            parts.append(
-                f'<circle class="dot" cx="{across(drawn):.1f}" cy="{middle}" r="4.5"/>'
-            )
-        if found.low is not None and found.high is not None:
-            ends = [f"{across(float(end)):.1f}" for end in (found.low, found.high)]
-            parts.append(
-                f'<path class="whisker" d="M{ends[0]} {middle - 5}v10m0-5H{ends[1]}'
-                'm0-5v10"/>'
-            )
-        parts.append(f"<title>{escape(label)}: {escape(str(found))}</title></g>")
     height = floor + FOOT
     return (
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
@@ -86,16 +68,54 @@ def forest(
     )
 
 
+def _words(label: str, found: Estimate, top: int) -> str:
+    cut = label if len(label) <= 36 else label[:35] + "…"
+    number = shown(float(found.value))
+    number += f" (n = {found.n})" if found.low is None else ""
+    return (
+        f'<text class="label" x="{PAD}" y="{top + 13}">{escape(cut)}</text>'
+        f'<text class="value" x="{WIDTH - PAD}" y="{top + 13}" text-anchor="end">'
+        f"{number}</text>"
+    )
+
+
+def _bar(found: Estimate, across: Scale, top: int) -> str:
+    value = float(found.value)
+    if not math.isfinite(value):
+        return ""
+    left, right = sorted((across(0.0), across(value)))
+    return (
+        f'<rect class="bar" x="{left:.1f}" y="{top + 18}" '
+        f'width="{max(1.0, right - left):.1f}" height="13"/>'
+    )
+
+
+def _point(found: Estimate, across: Scale, top: int) -> str:
+    value = float(found.value)
+    if not math.isfinite(value):
+        return ""
+    return f'<circle class="dot" cx="{across(value):.1f}" cy="{top + 25}" r="4.5"/>'
+
+
+def _whisker(found: Estimate, across: Scale, top: int) -> str:
+    if found.low is None or found.high is None:
+        return ""
+    left, right = float(found.low), float(found.high)
+    if not math.isfinite(left + right):
+        return ""
+    return (
+        f'<path class="whisker" d="M{across(left):.1f} {top + 20}v10m0-5'
+        f'H{across(right):.1f}m0-5v10"/>'
+    )
+
+
 def _span(found: Sequence[Estimate]) -> tuple[float, float]:
-    ends = [float(one.value) for one in found]
+    """A range around all finite values and intervals, zero included, never empty."""
+    ends = [0.0]
     for one in found:
-        if one.low is not None and one.high is not None:
-            ends += [float(one.low), float(one.high)]
-    ends = [end for end in ends if abs(end) < float("inf")]
-    low, high = min([0.0, *ends]), max([0.0, *ends])
+        known = (one.value, one.low, one.high)
+        ends += [float(end) for end in known if end is not None]
+    ends = [end for end in ends if math.isfinite(end)]
+    low, high = min(ends), max(ends)
     room = 0.02 * (high - low)
     return (low - room if low < 0 else low, high + room) if room else (0.0, 1.0)
-
-
-def _cut(label: str) -> str:
-    return label if len(label) <= 36 else label[:35] + "…"

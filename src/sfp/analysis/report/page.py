@@ -12,7 +12,7 @@ from sfp.analysis.report.book import Book
 from sfp.analysis.report.markup import script_json
 from sfp.analysis.report.panels import Replays
 from sfp.analysis.report.provenance import provenance
-from sfp.analysis.report.section import render, slug
+from sfp.analysis.report.section import render
 from sfp.analysis.report.standings import glance
 from sfp.analysis.results import Results, Section
 
@@ -20,7 +20,7 @@ from sfp.analysis.results import Results, Section
 def page(
     results: Results,
     compared: Sequence[tuple[Section, Comparison, Replays]],
-    warnings: Sequence[str],
+    warnings: list[str],
     window: int,
 ) -> str:
     """One HTML document that needs no other file.
@@ -28,11 +28,12 @@ def page(
     Args:
         results: what was read.
         compared: every section, what it shows, and episodes to watch.
-        warnings: what readers should know about all of it.
+        warnings: what readers should know about all of it; grows by what cannot be
+            shown.
         window: evaluations that curves were smoothed over.
     """
-    book, said = Book(), list(warnings)
-    sections = "".join(render(*one, book, said) for one in compared)
+    book = Book()
+    sections = "".join(render(*one, book, warnings) for one in compared)
     runs = {run.folder: run for section, *_ in compared for run in section.runs}
     name = results.root.resolve().name or "results"
     origin = provenance(results.root, list(runs.values())) if runs else ""
@@ -57,7 +58,7 @@ def page(
 </header>
 {_navigation(compared, runs=bool(runs))}
 <main>
-{_warnings(said)}
+{_warnings(warnings)}
 {_summary(compared)}
 {sections}
 {_runs(origin)}
@@ -114,7 +115,7 @@ def _navigation(
     compared: Sequence[tuple[Section, Comparison, Replays]], *, runs: bool
 ) -> str:
     links = [("summary", "Summary")]
-    links += [(slug(section.name), section.title) for section, *_ in compared]
+    links += [(section.name, section.title) for section, *_ in compared]
     links += [("runs", "Runs")] if runs else []
     links += [("reading", "How to read this")]
     items = "".join(f'<a href="#{to}">{escape(words)}</a>' for to, words in links)
@@ -133,7 +134,7 @@ def _summary(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
     for section, found, _ in compared:
         shown = glance(found)
         if shown:
-            link = f'<a href="#{slug(section.name)}">{escape(section.title)}</a>'
+            link = f'<a href="#{section.name}">{escape(section.title)}</a>'
             title = f"<h3>{link}</h3>" if len(compared) > 1 else ""
             parts.append(f"<div>{title}{shown}</div>")
     body = f'<div class="charts">{"".join(parts)}</div>'

@@ -64,7 +64,7 @@ def _overall(found: Comparison, stem: str, book: Book) -> str:
     for name, curves in found.overall.items():
         whole = bool(curves[0].x[-1] > 1)
         x = "step" if whole else "share"
-        title = f"All tasks: {name} return"
+        title = f"{name} return over {found.everywhere}"
         chart = line_chart(
             curves,
             found.labels,
@@ -75,7 +75,7 @@ def _overall(found: Comparison, stem: str, book: Book) -> str:
         figures.append(book.chart(chart, title, link))
     if not figures:
         return ""
-    return f'<h3>Over all tasks</h3><div class="charts">{"".join(figures)}</div>'
+    return f'<h3>Over tasks</h3><div class="charts">{"".join(figures)}</div>'
 
 
 def _phases(found: Comparison, stem: str, book: Book) -> str:
@@ -109,7 +109,9 @@ def _phase(group: Group) -> tuple[str, np.ndarray, np.ndarray, np.ndarray] | Non
     if not mixing or returns.keys() != mixing.keys():
         return None
     steps, values = share(both)
-    if not len(steps):
+    returned, trusted = values[: len(returns)].mean(axis=0), values[len(returns) :]
+    mixed = trusted.mean(axis=0)
+    known = np.isfinite(returned + mixed)
+    if not known.any():
         return None
-    half = len(returns)
-    return group.label, steps, values[half:].mean(axis=0), values[:half].mean(axis=0)
+    return group.label, steps[known], mixed[known], returned[known]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from html import escape
 
 from sfp.analysis.comparison import Comparison
@@ -13,11 +12,6 @@ from sfp.analysis.report.panels import Replays, panels, watch
 from sfp.analysis.report.standings import key, standings
 from sfp.analysis.results import Section
 from sfp.errors import SfpError
-
-
-def slug(name: str) -> str:
-    """A name that can stand in an address."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "section"
 
 
 def render(
@@ -36,7 +30,7 @@ def render(
         book: collects its figures.
         warnings: grows by what cannot be shown.
     """
-    stem = slug(section.name)
+    stem = section.name
     body = ""
     if found.panels:
         curves, phases = panels(found, stem, book)

@@ -101,11 +101,11 @@ def _finals(found: Comparison, stem: str) -> str:
     link = csv_link(plain, f"{stem}-final")
     listed = table(rows, raw=["95 % interval"], by="task")
     made = f"<h3>Final performance {link}</h3>{listed}"
-    if len(found.tasks) > 1 and found.totals["mean"]:
+    if found.everywhere and found.totals["mean"]:
         means, iqms = found.totals["mean"], found.totals["IQM"]
         over = [
             {
-                "over all tasks": label,
+                f"over {found.everywhere}": label,
                 "mean return": float(mean.value),
                 "95 % interval": interval(mean),
                 "IQM": float(iqm.value),
@@ -126,10 +126,10 @@ def _bars(found: Comparison, stem: str) -> str:
     groups: dict[str, list[tuple[str, Estimate]]] = {}
     for final in found.finals:
         groups.setdefault(final.task, []).append((final.label, final.found))
-    if len(found.tasks) > 1:
+    if found.everywhere:
         for name, totals in found.totals.items():
             if totals:
-                groups[f"All tasks: {name}"] = list(totals.items())
+                groups[f"{name} over {found.everywhere}"] = list(totals.items())
     figures = [
         still(
             forest(rows, found.labels, title=f"final return, {name}", x_name="return"),

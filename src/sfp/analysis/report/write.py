@@ -61,8 +61,8 @@ def write_report(
     compared = [
         (section, compare(section, rng, window)) for section in results.sections
     ]
-    chosen = {id(found): _solvers(found) for _, found in compared} if replays else {}
-    wanted = {run.folder: run for runs in chosen.values() for run in runs}
+    chosen = [_solvers(found) if replays else [] for _, found in compared]
+    wanted = {run.folder: run for runs in chosen for run in runs}
     walks: dict[Path, list[Walk]] = {}
     for i, (folder, run) in enumerate(wanted.items()):
         progress(i, len(wanted))
@@ -70,11 +70,11 @@ def write_report(
             walks[folder] = play_walks(run, EPISODES)
         except SfpError as error:
             warnings.append(f"no replay of {folder.name}: {error}")
-    whole = []
-    for section, found in compared:
-        runs = chosen.get(id(found), [])
-        seen: Replays = [(r, walks[r.folder]) for r in runs if r.folder in walks]
-        whole.append((section, found, seen))
+    seen: list[Replays] = [
+        [(run, walks[run.folder]) for run in runs if run.folder in walks]
+        for runs in chosen
+    ]
+    whole = [(*one, watched) for one, watched in zip(compared, seen, strict=True)]
     content = page(results, whole, warnings, window)
     with atomic_file(out) as draft:
         draft.write_text(content, encoding="utf-8")
