@@ -31,7 +31,7 @@ def test_everything_of_a_grid(tmp_path):
     }
     final = {(f.task, f.label): f for f in found.finals}
     ours, theirs = final["maze", "sfp"], final["maze", "sac"]
-    assert float(ours.found.value) == 101.0
+    assert (float(ours.found.value), ours.last) == (101.0, 101.0)
     assert (ours.solved, ours.solved_at, ours.success, ours.n) == (3, 300.0, 1.0, 3)
     assert (theirs.solved, theirs.solved_at, theirs.success) == (0, None, 0.0)
     assert float(found.totals["mean"]["sac"].value) == pytest.approx(61 / 2)

@@ -193,6 +193,11 @@ def test_long_tables_say_what_they_leave_out(tmp_path):
     content, link = file_table(path)
     assert "15 more rows are in the CSV" in content
     assert unquote(link).count("\n1") == 75
+    path.write_text("name,x,x_std,y_std\na,0.5,0.25,1\n")
+    content, _ = file_table(path)
+    assert "0.5 ± 0.25" in content
+    assert "x_std" not in content
+    assert "y_std" in content
     large = tmp_path / "p.svg"
     large.write_bytes(b" " * 5_000_000)
     with pytest.raises(SfpError, match="too large to embed"):

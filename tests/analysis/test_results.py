@@ -214,7 +214,7 @@ def test_explorations_join_the_runs(tmp_path):
     (section,) = read_results(tmp_path).sections
     assert [table.title for table in section.tables] == ["Explorers in room"]
     assert [figure.title for figure in section.figures] == [
-        "Power spectra of their actions in room",
         "Explorers in room",
+        "Power spectra of their actions in room",
     ]
     assert all(isinstance(figure.path, Path) for figure in section.figures)

@@ -42,6 +42,7 @@ class Final:
         task: where.
         label: who.
         found: mean return over the last evaluations, with its interval.
+        last: mean return of the very last one.
         success: mean success of the last evaluation, if the task tells it.
         solved: runs that solved it.
         solved_at: the median of their steps.
@@ -52,6 +53,7 @@ class Final:
     task: str
     label: str
     found: Estimate
+    last: float
     success: float | None
     solved: int
     solved_at: float | None
@@ -205,6 +207,7 @@ def _final(group: Group, rng: np.random.Generator, window: int) -> Final:
         group.task,
         group.label,
         estimate([group.ends("return", window)], rng),
+        float(group.ends("return", 1).mean()),
         float(success.mean()) if len(success) else None,
         len(solved),
         float(np.median(solved)) if solved else None,

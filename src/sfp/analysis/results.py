@@ -143,7 +143,8 @@ def _search(
 def _attach(files: Sequence[Path], suffix: str) -> tuple[Attachment, ...]:
     """What `sfp explore` left, under names for people."""
     found = []
-    for path in (file for file in files if file.suffix == suffix):
+    named = sorted(files, key=lambda file: (file.parent, file.stem))
+    for path in (file for file in named if file.suffix == suffix):
         task = path.stem.removeprefix("explore-")
         title = f"Explorers in {task}"
         if task.endswith("-psd"):

@@ -104,7 +104,7 @@ def picture(path: Path, title: str) -> str:
     if path.suffix == ".png" and not content.startswith(b"\x89PNG"):
         raise SfpError(f"{path.name} is no PNG picture.")
     source = f"data:{KINDS[path.suffix]};base64,{base64.b64encode(content).decode()}"
-    return f'<img alt="{escape(title)}" src="{source}" loading="lazy">'
+    return f'<img alt="{escape(title)}" src="{source}">'
 
 
 def file_table(path: Path) -> tuple[str, str]:
@@ -116,7 +116,7 @@ def file_table(path: Path) -> tuple[str, str]:
             raise ValueError
     except (OSError, ValueError, csv.Error):
         raise SfpError(f"{path.name} is no CSV table.") from None
-    named = [dict(zip(first, map(_number, row), strict=True)) for row in rows]
+    named = [_joined(dict(zip(first, map(_number, row), strict=True))) for row in rows]
     more = len(named) - LONGEST
     note = f"<p>{more:,} more rows are in the CSV.</p>" if more > 0 else ""
     return table(named[:LONGEST]) + note, data_link(content, path.name)
@@ -126,6 +126,18 @@ def script_json(value: Any) -> str:
     """JSON that is safe inside a script element."""
     content = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return content.replace("<", "\\u003c").replace("&", "\\u0026")
+
+
+def _joined(row: dict[str, Any]) -> dict[str, Any]:
+    """A row in which a value and its spread, `x` and `x_std`, are one."""
+    made = {}
+    for name, value in row.items():
+        spread = row.get(f"{name}_std")
+        if isinstance(value, int | float) and isinstance(spread, int | float):
+            made[name] = f"{value:.3g} ± {spread:.2g}"
+        elif name.removesuffix("_std") == name or name.removesuffix("_std") not in row:
+            made[name] = value
+    return made
 
 
 def _number(word: str) -> str | int | float:

@@ -93,14 +93,16 @@ def _tiles(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
     runs = {run.folder: run for section, *_ in compared for run in section.runs}
     found = list(runs.values())
     going = sum(run.end is None for run in found)
-    tiles = [
-        (len(found), "run" if len(found) == 1 else "runs"),
-        *([(going, "of them not finished")] if going else []),
-        (len({run.task for run in found}), "tasks"),
-        (len({label for _, c, _ in compared for label in c.labels}), "methods"),
-        (len({run.seed for run in found}), "seeds"),
-        (sum(run.steps for run in found), "environment steps"),
-    ]
+    counts = {
+        "run": len(found),
+        "task": len({run.task for run in found}),
+        "method": len({label for _, c, _ in compared for label in c.labels}),
+        "seed": len({run.seed for run in found}),
+        "environment step": sum(run.steps for run in found),
+    }
+    tiles = [(n, word + ("" if n == 1 else "s")) for word, n in counts.items()]
+    if going:
+        tiles.insert(1, (going, "not finished"))
     items = "".join(f"<li><b>{_short(n)}</b>{words}</li>" for n, words in tiles)
     return f'<ul class="tiles">{items}</ul>'
 
@@ -142,7 +144,8 @@ def _summary(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
         body = '<p class="empty">There is nothing to compare yet.</p>'
     return (
         '<section id="summary"><h2>Summary</h2><p>A dot is a run, filled if it solved '
-        f"the task; below it the mean final return.</p>{body}</section>"
+        "the task; below it the mean return of the last evaluation.</p>"
+        f"{body}</section>"
     )
 
 

@@ -102,6 +102,4 @@ def _attached(section: Section, warnings: list[str]) -> str:
             tables += f"<h3>{escape(one.title)} {link}</h3>{content}"
         except SfpError as error:
             warnings.append(f"left out a table of {section.name}: {error}")
-    return tables + (
-        f'<div class="charts wide">{"".join(parts)}</div>' if parts else ""
-    )
+    return tables + (f'<div class="pictures">{"".join(parts)}</div>' if parts else "")

@@ -54,7 +54,7 @@ def _cell(final: Final | None) -> str:
     if final.n <= DOTS:
         marks = "●" * final.solved + "○" * (final.n - final.solved)
         dots = f'<span class="runs" role="img" aria-label="{said}">{marks}</span>'
-    return f"{dots}<small>{shown(float(final.found.value))}</small>"
+    return f"{dots}<small>{shown(final.last)}</small>"
 
 
 def interval(found: Estimate) -> str:
@@ -75,6 +75,7 @@ def _finals(found: Comparison, stem: str) -> str:
             "final return": float(final.found.value),
             "low": _end(final.found.low),
             "high": _end(final.found.high),
+            "last": final.last,
             "success": final.success,
             "solved": final.solved,
             "n": final.n,
@@ -90,6 +91,7 @@ def _finals(found: Comparison, stem: str) -> str:
             "method": row["method"],
             "final return": row["final return"],
             "95 % interval": interval(final.found),
+            "last": final.last,
             "success": None if final.success is None else f"{final.success:.0%}",
             "solved": f"{final.solved} of {final.n}",
             "solved at": row["solved at"],
