@@ -22,7 +22,8 @@ demo: $(READY)
 	  kill $$rival 2> /dev/null; wait $$rival; exit $$done
 	@$(BIN)/sfp curves demo/sfp demo/sac --out demo
 	@$(BIN)/sfp evaluate demo/sfp --episodes 1 --video demo/maze.mp4
-	@echo "Done: look at demo/curves.png, demo/maze.mp4 and demo/explore-room-large.png."
+	@$(BIN)/sfp report demo --out demo/report.html > demo/report.log
+	@echo "Done: open demo/report.html in a browser; demo/maze.mp4 is the policy's way."
 
 test: check
 	$(BIN)/python -m pytest -n 2 $(TESTS)
@@ -34,7 +35,7 @@ check: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	@for name in maze collect fit train methods grid; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+	@for name in maze collect fit train methods grid report manipulation; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 soak: $(READY)
 	$(BIN)/python tests/soak.py

@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from sfp.analysis.curves import curves_figure, is_maze, read_runs, summarise, tidy
+from sfp.analysis.curves import curves_figure, is_maze
+from sfp.analysis.records import read_runs, summarise, tidy
 from sfp.errors import SfpError
 from sfp.training.log import Log
 

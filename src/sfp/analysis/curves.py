@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sfp.analysis.figures import COLOURS, STYLES, draw_maze
+from sfp.analysis.records import RunRecord, column
 from sfp.envs.maze import get_layout
 from sfp.envs.registry import TASKS, get_task, maze_layout
-from sfp.errors import SfpError
-from sfp.training.evaluate import evaluate_policy, solved_at
-from sfp.training.log import Row, read_table
+from sfp.training.evaluate import evaluate_policy
 from sfp.training.trained import Trained
 
 SHOWN = {
@@ -26,78 +23,6 @@ SHOWN = {
     "mixing/mean": "λ over visited states",
 }
 """The panels of a task."""
-
-
-@dataclass(frozen=True)
-class RunRecord:
-    """What a run folder tells of itself.
-
-    Attributes:
-        folder: where it lies.
-        task: its task.
-        method: its method.
-        seed: its seed.
-        settings: everything else in its configuration, flat.
-        train: the rows of `train.csv`.
-        eval: the rows of `eval.csv`.
-        variant: the settings in which it differs from its kin, as text.
-    """
-
-    folder: Path
-    task: str
-    method: str
-    seed: int
-    settings: dict[str, Any]
-    train: list[Row]
-    eval: list[Row]
-    variant: str = ""
-
-    @property
-    def label(self) -> str:
-        """For legends: the method and its variant."""
-        return f"{self.method} {self.variant}".strip()
-
-
-def read_runs(folders: Sequence[Path]) -> list[RunRecord]:
-    """Read run folders, finished or not, and tell variants of a method apart."""
-    runs = [_read_run(folder) for folder in dict.fromkeys(folders)]
-    return [replace(run, variant=_variant(run, runs)) for run in runs]
-
-
-def summarise(run: RunRecord) -> dict[str, str | int | float | None]:
-    """One line: how far a run got."""
-    last = run.eval[-1] if run.eval else {}
-    _, mixing = _column(run.train, "mixing/mean")
-    return {
-        "task": run.task,
-        "method": run.label,
-        "seed": run.seed,
-        "steps": int(run.train[-1]["step"] or 0) if run.train else 0,
-        "solved_at": solved_at(run.eval),
-        "return": last.get("eval/mean_reward"),
-        "success": last.get("eval/success_rate"),
-        "mixing": mixing[-1] if mixing else None,
-    }
-
-
-def tidy(run: RunRecord) -> list[dict[str, Any]]:
-    """A run's evaluations with λ beside them, one row each."""
-    mixing = {row["step"]: row for row in run.train}
-    return [
-        {
-            "task": run.task,
-            "method": run.label,
-            "seed": run.seed,
-            "step": int(row["step"] or 0),
-            "return": row["eval/mean_reward"],
-            "success": row["eval/success_rate"],
-            **{
-                name.replace("/", "_"): mixing.get(row["step"], {}).get(name)
-                for name in ("mixing/mean", "mixing/p10", "mixing/p90")
-            },
-        }
-        for row in run.eval
-    ]
 
 
 def curves_figure(
@@ -134,52 +59,45 @@ def curves_figure(
     return figure
 
 
-def walks_of(run: RunRecord, episodes: int = 5) -> list[np.ndarray]:
-    """Positions, in cells, of a finished run's policy in its point-maze."""
+@dataclass(frozen=True)
+class Walk:
+    """A test episode in a point-maze, in cells.
+
+    Attributes:
+        path: all positions, the first one included.
+        goal: where it should go.
+        reached: the step that first met the goal, if one did.
+    """
+
+    path: np.ndarray
+    goal: np.ndarray
+    reached: int | None
+
+
+def play_walks(run: RunRecord, episodes: int = 5) -> list[Walk]:
+    """Test episodes of a finished run's policy in its point-maze."""
     layout = get_layout(maze_layout(get_task(run.task)))
     _, played = evaluate_policy(Trained.load(run.folder), run.task, episodes=episodes)
     size = layout.high - layout.low
-    return [
-        np.stack([sight.achieved for sight in episode.sights]) * size + layout.low
-        for episode in played
-    ]
+    found = []
+    for episode in played:
+        path = np.stack([sight.achieved for sight in episode.sights])
+        met = np.flatnonzero(np.array(episode.rewards) > 0)
+        goal = episode.sights[0].goal * size + layout.low
+        reached = int(met[0]) + 1 if len(met) else None
+        found.append(Walk(path * size + layout.low, goal, reached))
+    return found
+
+
+def walks_of(run: RunRecord, episodes: int = 5) -> list[np.ndarray]:
+    """Positions, in cells, of a finished run's policy in its point-maze."""
+    return [walk.path for walk in play_walks(run, episodes)]
 
 
 def is_maze(run: RunRecord) -> bool:
     """Whether its walks can be drawn, and there is a policy to walk."""
     known = run.task in TASKS and TASKS[run.task].suite == "point-maze"
     return known and (run.folder / "policy").is_dir()
-
-
-def _read_run(folder: Path) -> RunRecord:
-    try:
-        config = json.loads((folder / "config.json").read_text())
-        task, method, seed = (config.pop(k) for k in ("task", "method", "seed"))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        raise SfpError(
-            f"{folder} is no run: expected what `sfp train` wrote."
-        ) from None
-    tables = read_table(folder, "train"), read_table(folder, "eval")
-    return RunRecord(folder, task, method, seed, _flat(config), *tables)
-
-
-def _flat(config: dict[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in config.items():
-        flat |= _flat(value) if isinstance(value, dict) else {name: value}
-    return flat
-
-
-def _variant(run: RunRecord, runs: Sequence[RunRecord]) -> str:
-    """The settings in which runs of its task and method differ, other than length."""
-    kin = [r for r in runs if (r.task, r.method) == (run.task, run.method)]
-    names = [
-        name
-        for name, value in run.settings.items()
-        if name not in ("steps", "until_solved", "threads")
-        and any(other.settings.get(name) != value for other in kin)
-    ]
-    return ", ".join(f"{name}={run.settings[name]}" for name in names)
 
 
 def _walkers(
@@ -200,7 +118,7 @@ def _draw_panel(
         i = labels.index(label)
         colour, style = COLOURS[i % len(COLOURS)], STYLES[i % len(STYLES)]
         lines = [
-            _column(run.train if name.startswith("mixing") else run.eval, name)
+            column(run.train if name.startswith("mixing") else run.eval, name)
             for run in runs
             if run.label == label
         ]
@@ -221,8 +139,3 @@ def _draw_panel(
     axis.grid(alpha=0.3)
     if axis.has_data():
         axis.legend(fontsize=8)
-
-
-def _column(rows: Sequence[Row], name: str) -> tuple[list[float], list[float]]:
-    kept = [(row["step"], row[name]) for row in rows if row[name] is not None]
-    return [float(s or 0) for s, _ in kept], [float(v or 0) for _, v in kept]

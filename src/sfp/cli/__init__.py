@@ -19,6 +19,7 @@ from sfp.cli.explore import explore
 from sfp.cli.fit import fit
 from sfp.cli.list import list_known
 from sfp.cli.prior import prior
+from sfp.cli.report import report
 from sfp.cli.reproduce import reproduce
 from sfp.cli.train import train
 from sfp.errors import Interrupted, SfpError
@@ -33,6 +34,7 @@ COMMANDS = {
     "evaluate": evaluate,
     "curves": curves,
     "reproduce": reproduce,
+    "report": report,
     "list": list_known,
     "doctor": doctor,
 }
@@ -47,6 +49,7 @@ A first walk:
   sfp train maze --prior priors/room --out runs/maze   learn a new task with it
   sfp curves runs/maze                              see how that went
   sfp reproduce transfer                            the paper's main result
+  sfp report runs                                   all of it in one HTML file
 
 `sfp COMMAND --help` explains a command; add --json for scripts;
 `sfp --version` tells yours."""

@@ -1,0 +1,275 @@
+"""Methods side by side: curves, final performance, who beats whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfp.analysis.groups import (
+    METRICS,
+    Curve,
+    Group,
+    aggregate,
+    curve,
+    group_runs,
+)
+from sfp.analysis.results import Section
+from sfp.analysis.stats import (
+    WINDOW,
+    Estimate,
+    Verdict,
+    difference,
+    estimate,
+    improvement,
+    iqm,
+    mean,
+    verdict,
+)
+
+STATISTICS = {"mean": mean, "IQM": iqm}
+OURS = "sfp"
+"""The method that others are compared with, if it is there."""
+
+
+@dataclass(frozen=True)
+class Final:
+    """How a label ended on a task.
+
+    Attributes:
+        task: where.
+        label: who.
+        found: mean return over the last evaluations, with its interval.
+        last: mean return of the very last one.
+        success: mean success of the last evaluation, if the task tells it.
+        solved: runs that solved it.
+        solved_at: the median of their steps.
+        steps: where the shortest run ended.
+        finished: whether all of them did.
+    """
+
+    task: str
+    label: str
+    found: Estimate
+    last: float
+    success: float | None
+    solved: int
+    solved_at: float | None
+    steps: int
+    finished: bool
+
+    @property
+    def n(self) -> int:
+        """Seeds."""
+        return self.found.n
+
+
+@dataclass(frozen=True)
+class Against:
+    """The reference against another label, on the tasks that both have.
+
+    Attributes:
+        label: the other.
+        tasks: that both have.
+        better: probability that a run of the reference beats one of the other.
+        gap: how much more return the reference ends with.
+        verdict: on "the reference ends with more return".
+    """
+
+    label: str
+    tasks: tuple[str, ...]
+    better: Estimate
+    gap: Estimate
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything that a section's runs show.
+
+    Attributes:
+        groups: runs by task and label.
+        tasks: in order.
+        labels: the reference first; the index decides colour and style.
+        panels: curves by task and metric.
+        averaged: the tasks that are averaged over.
+        overall: curves over those tasks, by statistic; empty for a single one.
+        finals: per task and label.
+        totals: final return over those tasks, by statistic, then label.
+        reference: the label that others are compared with.
+        against: each of the others.
+        notes: what readers should know.
+    """
+
+    groups: tuple[Group, ...]
+    tasks: tuple[str, ...]
+    labels: tuple[str, ...]
+    panels: dict[tuple[str, str], list[Curve]]
+    averaged: tuple[str, ...]
+    overall: dict[str, list[Curve]]
+    finals: list[Final]
+    totals: dict[str, dict[str, Estimate]]
+    reference: str
+    against: list[Against]
+    notes: list[str]
+
+    @property
+    def everywhere(self) -> str:
+        """What is averaged over, in words; empty for a single task."""
+        if len(self.averaged) < 2:
+            return ""
+        whole = set(self.averaged) == set(self.tasks)
+        return "all tasks" if whole else ", ".join(self.averaged)
+
+
+def compare(
+    section: Section, rng: np.random.Generator, window: int = WINDOW
+) -> Comparison:
+    """Compare the runs of a section.
+
+    Args:
+        section: what was read.
+        rng: for the bootstrap.
+        window: evaluations to smooth over, and to average at the end.
+    """
+    groups, notes = group_runs(section.runs)
+    tasks = tuple(dict.fromkeys(group.task for group in groups))
+    reference = _reference(groups)
+    others = (group.label for group in groups)
+    labels = tuple(dict.fromkeys([reference, *others])) if groups else ()
+    groups.sort(key=lambda group: (tasks.index(group.task), labels.index(group.label)))
+    panels = {}
+    for task in tasks:
+        for metric in METRICS:
+            kin = [group for group in groups if group.task == task]
+            found = [curve(group, metric, rng, window) for group in kin]
+            panels[task, metric] = [kept for kept in found if kept is not None]
+    averaged = section.tasks or tasks
+    whole, gaps = _whole(groups, averaged, labels)
+    return Comparison(
+        groups=tuple(groups),
+        tasks=tasks,
+        labels=labels,
+        panels={key: found for key, found in panels.items() if found},
+        averaged=averaged,
+        overall=_overall(whole, rng, window),
+        finals=[
+            _final(group, rng, window)
+            for group in groups
+            if len(group.ends("return", window))
+        ],
+        totals={
+            name: {
+                label: estimate(
+                    [group.ends("return", window) for group in kin],
+                    rng,
+                    statistic=statistic,
+                )
+                for label, kin in whole.items()
+            }
+            for name, statistic in STATISTICS.items()
+        },
+        reference=reference,
+        against=_against(groups, labels, reference, rng, window),
+        notes=notes + gaps,
+    )
+
+
+def points(found: Sequence[Curve], x: str = "step") -> list[dict[str, Any]]:
+    """The rows behind a chart: the curve of each method, then its seeds."""
+    rows = []
+    for one in found:
+        ends = one.found.low, one.found.high
+        for i, step in enumerate(one.x):
+            low, high = (None if end is None else float(end[i]) for end in ends)
+            row = {"method": one.label, "seed": "all", x: _plain(step)}
+            row |= {"value": float(one.found.value[i]), "low": low, "high": high}
+            rows.append(row | {"n": one.found.n})
+        for seed, (steps, values) in one.seeds.items():
+            rows += [
+                {"method": one.label, "seed": seed, x: _plain(step), "value": float(v)}
+                | {"low": None, "high": None, "n": 1}
+                for step, v in zip(steps, values, strict=True)
+            ]
+    return rows
+
+
+def _plain(x: float) -> int | float:
+    return int(x) if float(x).is_integer() else float(x)
+
+
+def _final(group: Group, rng: np.random.Generator, window: int) -> Final:
+    solved = [run.solved_at for run in group.runs if run.solved_at is not None]
+    success = group.ends("success", 1)
+    return Final(
+        group.task,
+        group.label,
+        estimate([group.ends("return", window)], rng),
+        float(group.ends("return", 1).mean()),
+        float(success.mean()) if len(success) else None,
+        len(solved),
+        float(np.median(solved)) if solved else None,
+        min(run.steps for run in group.runs),
+        group.finished,
+    )
+
+
+def _whole(
+    groups: Sequence[Group], tasks: Sequence[str], labels: Sequence[str]
+) -> tuple[dict[str, list[Group]], list[str]]:
+    """The groups of each label that has evaluations on every task, and who has not."""
+    found, notes = {}, []
+    for label in labels:
+        kin = [g for g in groups if g.label == label and g.task in tasks]
+        kin = [group for group in kin if len(group.lines("return"))]
+        lacking = [task for task in tasks if task not in {g.task for g in kin}]
+        if not lacking:
+            found[label] = kin
+        elif len(tasks) > 1:
+            notes.append(
+                f"{label} is not in the averages over tasks: no results on "
+                f"{', '.join(lacking)}."
+            )
+    return found, notes
+
+
+def _overall(
+    whole: dict[str, list[Group]], rng: np.random.Generator, window: int
+) -> dict[str, list[Curve]]:
+    overall = {}
+    for name, statistic in STATISTICS.items():
+        several = [kin for kin in whole.values() if len(kin) > 1]
+        found = [aggregate(kin, rng, window, statistic) for kin in several]
+        overall[name] = [kept for kept in found if kept is not None]
+    return {name: found for name, found in overall.items() if found}
+
+
+def _reference(groups: Sequence[Group]) -> str:
+    ours = [g.label for g in groups if g.runs[0].method == OURS]
+    return next(iter(ours), groups[0].label if groups else "")
+
+
+def _against(
+    groups: Sequence[Group],
+    labels: Sequence[str],
+    reference: str,
+    rng: np.random.Generator,
+    window: int,
+) -> list[Against]:
+    ends: dict[str, dict[str, np.ndarray]] = {label: {} for label in labels}
+    for group in groups:
+        scores = group.ends("return", window)
+        if len(scores):
+            ends[group.label][group.task] = scores
+    found = []
+    for label in labels:
+        tasks = tuple(task for task in ends[reference] if task in ends[label])
+        if label == reference or not tasks:
+            continue
+        ours, theirs = ([ends[name][t] for t in tasks] for name in (reference, label))
+        gap = difference(ours, theirs, rng)
+        better = improvement(ours, theirs, rng)
+        found.append(Against(label, tasks, better, gap, verdict(gap)))
+    return found

@@ -1,0 +1,199 @@
+"""What run folders tell of themselves."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sfp.errors import SfpError
+from sfp.training.evaluate import solved_at
+from sfp.training.folder import CONFIG, FINISHED, VERSIONS
+from sfp.training.log import Row, read_table
+
+APART = ("steps", "until_solved", "threads")
+"""Settings that make no other variant of a method: how long, and on what."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What a run folder tells of itself.
+
+    Attributes:
+        folder: where it lies.
+        task: its task.
+        method: its method.
+        seed: its seed.
+        settings: everything else in its configuration, flat.
+        train: the rows of `train.csv`.
+        eval: the rows of `eval.csv`.
+        variant: the settings in which it differs from its kin, as text.
+        name: what an experiment calls its method, if it does.
+        config: its configuration as it stands.
+        versions: of the packages that it began with.
+        end: what `finished.json` says; None while it is not finished.
+    """
+
+    folder: Path
+    task: str
+    method: str
+    seed: int
+    settings: dict[str, Any]
+    train: list[Row]
+    eval: list[Row]
+    variant: str = ""
+    name: str = ""
+    config: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    end: dict[str, Any] | None = None
+
+    @property
+    def label(self) -> str:
+        """For legends: the method and its variant."""
+        return f"{self.name or self.method} {self.variant}".strip()
+
+    @property
+    def steps(self) -> int:
+        """How far it got."""
+        rows = [*self.train[-1:], *self.eval[-1:]]
+        return max((int(row["step"] or 0) for row in rows), default=0)
+
+    @property
+    def solved_at(self) -> int | None:
+        """The step at which its task was solved."""
+        return solved_at(self.eval)
+
+
+def read_runs(folders: Sequence[Path]) -> list[RunRecord]:
+    """Read run folders, finished or not, and tell variants of a method apart."""
+    return tell_apart([read_run(folder) for folder in dict.fromkeys(folders)])
+
+
+def read_run(folder: Path) -> RunRecord:
+    """Read one run folder, finished or not."""
+    try:
+        config = json.loads((folder / CONFIG).read_text())
+        task, method, seed = (config[key] for key in ("task", "method", "seed"))
+        if not (isinstance(task, str) and isinstance(method, str)):
+            raise TypeError
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise TypeError
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise SfpError(
+            f"{folder} is no run: expected what `sfp train` wrote."
+        ) from None
+    rest = {k: v for k, v in config.items() if k not in ("task", "method", "seed")}
+    return RunRecord(
+        folder,
+        task,
+        method,
+        seed,
+        _flat(rest),
+        _rising(folder, "train"),
+        _rising(folder, "eval"),
+        config=config,
+        versions={k: str(v) for k, v in (_read(folder / VERSIONS) or {}).items()},
+        end=_read(folder / FINISHED),
+    )
+
+
+def tell_apart(runs: Sequence[RunRecord]) -> list[RunRecord]:
+    """Label the runs of a method by the settings in which they differ within a task."""
+    kin: dict[tuple[str, str], list[RunRecord]] = {}
+    for run in runs:
+        kin.setdefault((run.name, run.method), []).append(run)
+    names = {key: _differing(members) for key, members in kin.items()}
+    return [
+        replace(run, variant=_variant(run, names[run.name, run.method])) for run in runs
+    ]
+
+
+def column(rows: Sequence[Row], name: str) -> tuple[list[float], list[float]]:
+    """The steps and the values of a column, where there are any."""
+    kept = [(row["step"], row[name]) for row in rows if row[name] is not None]
+    return [float(s or 0) for s, _ in kept], [float(v or 0) for _, v in kept]
+
+
+def summarise(run: RunRecord) -> dict[str, str | int | float | None]:
+    """One line: how far a run got."""
+    last = run.eval[-1] if run.eval else {}
+    _, mixing = column(run.train, "mixing/mean")
+    return {
+        "task": run.task,
+        "method": run.label,
+        "seed": run.seed,
+        "steps": int(run.train[-1]["step"] or 0) if run.train else 0,
+        "solved_at": run.solved_at,
+        "return": last.get("eval/mean_reward"),
+        "success": last.get("eval/success_rate"),
+        "mixing": mixing[-1] if mixing else None,
+    }
+
+
+def tidy(run: RunRecord) -> list[dict[str, Any]]:
+    """A run's evaluations with λ beside them, one row each."""
+    mixing = {row["step"]: row for row in run.train}
+    return [
+        {
+            "task": run.task,
+            "method": run.label,
+            "seed": run.seed,
+            "step": int(row["step"] or 0),
+            "return": row["eval/mean_reward"],
+            "success": row["eval/success_rate"],
+            **{
+                name.replace("/", "_"): mixing.get(row["step"], {}).get(name)
+                for name in ("mixing/mean", "mixing/p10", "mixing/p90")
+            },
+        }
+        for row in run.eval
+    ]
+
+
+def _rising(folder: Path, name: str) -> list[Row]:
+    """A table whose steps rise."""
+    rows = read_table(folder, name)
+    steps = [row["step"] or 0 for row in rows]
+    if any(after <= before for before, after in itertools.pairwise(steps)):
+        raise SfpError(f"{folder / name}.csv is damaged: its steps do not rise.")
+    return rows
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """A JSON object; None if there is no file."""
+    try:
+        value = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        value = None
+    if not isinstance(value, dict):
+        raise SfpError(f"{path} is damaged: expected what `sfp train` wrote.")
+    return value
+
+
+def _flat(config: dict[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in config.items():
+        flat |= _flat(value) if isinstance(value, dict) else {name: value}
+    return flat
+
+
+def _differing(kin: Sequence[RunRecord]) -> list[str]:
+    """Settings, other than length, that differ between runs of the same task."""
+    found: dict[str, None] = {}
+    first: dict[str, RunRecord] = {}
+    for run in kin:
+        like = first.setdefault(run.task, run).settings
+        for name in (*like, *run.settings):
+            if name not in APART and like.get(name) != run.settings.get(name):
+                found[name] = None
+    return list(found)
+
+
+def _variant(run: RunRecord, names: Sequence[str]) -> str:
+    held = run.settings
+    return ", ".join(f"{name}={held[name]}" for name in names if name in held)

@@ -1,0 +1,90 @@
+"""From a results folder to a report on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sfp.analysis.comparison import Comparison, compare
+from sfp.analysis.curves import Walk, is_maze, play_walks
+from sfp.analysis.records import RunRecord
+from sfp.analysis.report.page import page
+from sfp.analysis.report.panels import Replays
+from sfp.analysis.results import Section, read_results
+from sfp.analysis.stats import WINDOW
+from sfp.errors import SfpError
+from sfp.files import atomic_file
+
+EPISODES = 5
+
+
+@dataclass(frozen=True)
+class Written:
+    """What `write_report` did.
+
+    Attributes:
+        path: of the report.
+        compared: every section and what it shows.
+        warnings: what was left out or is odd.
+    """
+
+    path: Path
+    compared: list[tuple[Section, Comparison]]
+    warnings: list[str]
+
+
+def write_report(
+    root: Path,
+    out: Path,
+    *,
+    window: int = WINDOW,
+    replays: bool = True,
+    rng: np.random.Generator | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Written:
+    """Write the report of a results folder, whole or not at all.
+
+    Args:
+        root: of `sfp reproduce`, or any folder with runs in it.
+        out: the HTML file.
+        window: evaluations to smooth over.
+        replays: play test episodes of solved point-mazes, to be watched.
+        rng: for the bootstrap; by default the same every time.
+        progress: hears how many replays are done, of how many.
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
+    results = read_results(root)
+    warnings = list(results.warnings)
+    compared = [
+        (section, compare(section, rng, window)) for section in results.sections
+    ]
+    chosen = [_solvers(found) if replays else [] for _, found in compared]
+    wanted = {run.folder: run for runs in chosen for run in runs}
+    walks: dict[Path, list[Walk]] = {}
+    for i, (folder, run) in enumerate(wanted.items()):
+        progress(i, len(wanted))
+        try:
+            walks[folder] = play_walks(run, EPISODES)
+        except SfpError as error:
+            warnings.append(f"no replay of {folder.name}: {error}")
+    seen: list[Replays] = [
+        [(run, walks[run.folder]) for run in runs if run.folder in walks]
+        for runs in chosen
+    ]
+    whole = [(*one, watched) for one, watched in zip(compared, seen, strict=True)]
+    content = page(results, whole, warnings, window)
+    with atomic_file(out) as draft:
+        draft.write_text(content, encoding="utf-8")
+    return Written(out, compared, warnings)
+
+
+def _solvers(found: Comparison) -> list[RunRecord]:
+    """The first run of each group that solved its point-maze."""
+    chosen = []
+    for group in found.groups:
+        solved = [run for run in group.runs if run.solved_at and is_maze(run)]
+        chosen += solved[:1]
+    return chosen

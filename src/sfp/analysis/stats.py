@@ -1,0 +1,237 @@
+"""Statistics of the paper's protocol: means over tasks and seeds, with intervals.
+
+Scores come as *strata*: one array per task, whose first axis are the seeds; further
+axes (evaluations) are kept. Chance is always an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sfp.errors import SfpError, at_least, unknown
+
+Strata = Sequence[np.ndarray]
+Statistic = Callable[[Strata], np.ndarray]
+"""From all tasks and seeds to one number, for every further axis."""
+
+Kind = Literal["percentile", "basic"]
+Verdict = Literal["holds", "does not", "undecided"]
+
+WINDOW = 5
+"""Evaluations that learning curves are smoothed over, as in the paper."""
+
+REPETITIONS = 2000
+CHUNK = 4_000_000
+"""Numbers that are resampled at a time: a bound on memory."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number, or a curve of them, with its interval.
+
+    Attributes:
+        value: the estimate.
+        low: lower end of the interval; None if a task has a single seed.
+        high: upper end.
+        n: seeds per task, the fewest.
+    """
+
+    value: np.ndarray
+    low: np.ndarray | None
+    high: np.ndarray | None
+    n: int
+
+    def __str__(self) -> str:
+        """`412 [380, 441]`, or `412 (n = 1)`."""
+        value = shown(float(self.value))
+        if self.low is None or self.high is None:
+            return f"{value} (n = {self.n})"
+        return f"{value} [{shown(float(self.low))}, {shown(float(self.high))}]"
+
+
+def shown(value: float) -> str:
+    """Four digits, without an exponent where it can be."""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+
+
+def mean(strata: Strata) -> np.ndarray:
+    """The mean over seeds, then over tasks."""
+    return np.asarray(np.mean([scores.mean(axis=0) for scores in strata], axis=0))
+
+
+def iqm(strata: Strata) -> np.ndarray:
+    """Interquartile mean of all scores: without the lowest and the highest quarter.
+
+    The same as `scipy.stats.trim_mean(scores, 0.25)`.
+    """
+    scores = np.sort(np.concatenate(strata), axis=0)
+    cut = len(scores) // 4
+    return np.asarray(scores[cut : len(scores) - cut].mean(axis=0))
+
+
+def smooth(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
+    """Mean of the last `window` values along the last axis, fewer at the start."""
+    at_least(1, window=window)
+    ends = range(1, values.shape[-1] + 1)
+    parts = [values[..., max(0, end - window) : end].mean(axis=-1) for end in ends]
+    return np.stack(parts, axis=-1)
+
+
+def final(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
+    """Final performance: where the smoothed curve ends."""
+    return smooth(values, window)[..., -1]
+
+
+def estimate(
+    strata: Strata,
+    rng: np.random.Generator,
+    *,
+    statistic: Statistic = mean,
+    kind: Kind = "percentile",
+    level: float = 0.95,
+    repetitions: int = REPETITIONS,
+) -> Estimate:
+    """A statistic over tasks and seeds, with a stratified bootstrap interval.
+
+    Every repetition draws, within each task, as many seeds as there are, with
+    replacement; with q the quantiles of the statistic θ* over repetitions the interval
+    is [q_low, q_high] (`percentile`) or [2θ - q_high, 2θ - q_low] (`basic`).
+
+    Args:
+        strata: scores of one task each.
+        rng: draws the seeds.
+        statistic: `mean`, `iqm` or another.
+        kind: of interval.
+        level: of confidence.
+        repetitions: of the bootstrap.
+    """
+    _check(strata)
+    value, n = statistic(strata), min(len(scores) for scores in strata)
+    if n < 2:
+        return Estimate(value, None, None, n)
+    size = sum(scores.size for scores in strata)
+
+    def draw(count: int) -> np.ndarray:
+        return statistic(
+            [_resample(scores, count, rng).swapaxes(0, 1) for scores in strata]
+        )
+
+    drawn = _repeat(draw, size, repetitions)
+    return Estimate(value, *_interval(value, drawn, kind, level), n)
+
+
+def improvement(
+    ours: Strata,
+    theirs: Strata,
+    rng: np.random.Generator,
+    *,
+    kind: Kind = "percentile",
+    level: float = 0.95,
+    repetitions: int = REPETITIONS,
+) -> Estimate:
+    """Probability that a run of ours beats one of theirs on the same task.
+
+    P(X > Y) + P(X = Y)/2 over all pairs of seeds, averaged over tasks: 0.5 is no
+    difference. Both sides are resampled.
+    """
+
+    def pairs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        wins = np.sign(x[..., :, None] - y[..., None, :])
+        return np.asarray((wins.mean(axis=(-2, -1)) + 1) / 2)
+
+    return _compare(ours, theirs, rng, pairs, (kind, level, repetitions))
+
+
+def difference(
+    ours: Strata,
+    theirs: Strata,
+    rng: np.random.Generator,
+    *,
+    kind: Kind = "percentile",
+    level: float = 0.95,
+    repetitions: int = REPETITIONS,
+) -> Estimate:
+    """Mean of ours less mean of theirs per task, averaged over tasks."""
+
+    def gap(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.asarray(x.mean(axis=-1) - y.mean(axis=-1))
+
+    return _compare(ours, theirs, rng, gap, (kind, level, repetitions))
+
+
+def verdict(found: Estimate, threshold: float = 0.0) -> Verdict:
+    """Whether a claim "larger than the threshold" holds: the interval decides."""
+    if found.low is None or found.high is None:
+        return "undecided"
+    if float(found.low) > threshold:
+        return "holds"
+    return "does not" if float(found.high) < threshold else "undecided"
+
+
+def _compare(
+    ours: Strata,
+    theirs: Strata,
+    rng: np.random.Generator,
+    score: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    how: tuple[Kind, float, int],
+) -> Estimate:
+    """A score of two sides per task, averaged over tasks, with its interval."""
+    kind, level, repetitions = how
+    _check(ours)
+    _check(theirs)
+    if len(ours) != len(theirs):
+        raise SfpError(
+            f"expected the same tasks on both sides, received {len(ours)} and "
+            f"{len(theirs)}."
+        )
+    tasks = list(zip(ours, theirs, strict=True))
+    value = np.asarray(np.mean([score(x, y) for x, y in tasks]))
+    n = min(len(scores) for scores in (*ours, *theirs))
+    if n < 2:
+        return Estimate(value, None, None, n)
+
+    def draw(count: int) -> np.ndarray:
+        drawn = [
+            score(_resample(x, count, rng), _resample(y, count, rng)) for x, y in tasks
+        ]
+        return np.mean(drawn, axis=0)
+
+    size = sum(len(x) * len(y) for x, y in tasks)
+    drawn = _repeat(draw, size, repetitions)
+    return Estimate(value, *_interval(value, drawn, kind, level), n)
+
+
+def _resample(scores: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """`count` times as many seeds as there are, with replacement."""
+    return scores[rng.integers(len(scores), size=(count, len(scores)))]
+
+
+def _repeat(
+    draw: Callable[[int], np.ndarray], size: int, repetitions: int
+) -> np.ndarray:
+    """All repetitions, a chunk at a time."""
+    at_least(1, repetitions=repetitions)
+    step = max(1, CHUNK // max(1, size))
+    counts = [min(step, repetitions - i) for i in range(0, repetitions, step)]
+    return np.concatenate([draw(count) for count in counts])
+
+
+def _interval(
+    value: np.ndarray, drawn: np.ndarray, kind: Kind, level: float
+) -> tuple[np.ndarray, np.ndarray]:
+    tail = (1.0 - level) / 2.0
+    low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
+    if kind == "percentile":
+        return np.asarray(low), np.asarray(high)
+    if kind == "basic":
+        return np.asarray(2 * value - high), np.asarray(2 * value - low)
+    raise unknown("interval", kind, ("percentile", "basic"), "See docs/report.md.")
+
+
+def _check(strata: Strata) -> None:
+    if not strata or any(len(scores) == 0 for scores in strata):
+        raise SfpError("expected at least one task with at least one seed each.")

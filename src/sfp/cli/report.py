@@ -1,0 +1,84 @@
+"""`sfp report`: everything that runs show, in one file."""
+
+from __future__ import annotations
+
+import warnings as system
+from pathlib import Path
+
+import tyro
+
+from sfp.cli.console import progress, show
+
+
+def report(
+    folder: tyro.conf.Positional[Path],
+    *,
+    out: Path | None = None,
+    figures: Path | None = None,
+    window: int = 5,
+    replays: bool = True,
+    json: bool = False,
+) -> None:
+    """Write one HTML file about all runs in a folder; it opens without a network.
+
+        sfp report runs
+        sfp report results/transfer --figures results/figures
+
+    Learning curves to hover over, final performance with 95 % intervals, λ, replays of
+    solved mazes, every configuration, and the numbers behind each figure as CSV.
+
+    Args:
+        folder: of `sfp reproduce`, or any that has runs of `sfp train` in it.
+        out: the file; by default report.html in the folder.
+        figures: folder for the same figures as PNG and SVG, for print.
+        window: evaluations that curves are smoothed over.
+        replays: play test episodes of solved point-mazes.
+        json: print one JSON document.
+    """
+    from sfp.compute import keep_compiled, use_threads
+
+    use_threads(1)
+    keep_compiled()
+
+    from sfp.analysis.plots import save_figures
+    from sfp.analysis.report import write_report
+    from sfp.errors import at_least
+
+    at_least(1, window=window)
+    path = out or folder / "report.html"
+    with progress("reading runs", 100) as bar:
+
+        def playing(done: int, total: int) -> None:
+            bar(100 * done // total, label="playing test episodes")
+
+        written = write_report(
+            folder, path, window=window, replays=replays, progress=playing
+        )
+    for line in written.warnings:
+        system.warn(line, stacklevel=1)
+    files = [path]
+    if figures is not None:
+        for section, found in written.compared:
+            files += save_figures(found, figures / section.name)
+    rows = [
+        {
+            "section": section.name,
+            "task": final.task,
+            "method": final.label,
+            "return": float(final.found.value),
+            "low": None if final.found.low is None else float(final.found.low),
+            "high": None if final.found.high is None else float(final.found.high),
+            "n": final.n,
+            "solved": final.solved,
+            "solved_at": None if final.solved_at is None else int(final.solved_at),
+        }
+        for section, found in written.compared
+        for final in found.finals
+    ]
+    show(
+        rows,
+        json=json,
+        notes=[f"Written: {file}" for file in files],
+        files=[str(file) for file in files],
+        warnings=written.warnings,
+    )
