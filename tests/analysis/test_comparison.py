@@ -10,14 +10,15 @@ from sfp.analysis.comparison import compare, points
 from sfp.analysis.groups import aggregate, curve, group_runs
 from sfp.analysis.records import read_runs
 from sfp.analysis.results import read_results
+from sfp.analysis.stats import PAPER
 
 
 def rng():
     return np.random.default_rng(0)
 
 
-def compared(root, **options):
-    return compare(read_results(root).sections[0], rng(), **options)
+def compared(root):
+    return compare(read_results(root).sections[0], rng())
 
 
 def test_everything_of_a_grid(tmp_path):
@@ -52,7 +53,7 @@ def test_a_single_seed_decides_nothing(tmp_path):
 def test_curves_are_smoothed_and_lambda_is_not(tmp_path):
     folders = [make_run(tmp_path / f"{i}", seed=i, solves_at=500) for i in range(2)]
     (group,), _ = group_runs(read_runs(folders))
-    returned, mixing = (curve(group, m, rng(), 5) for m in ("return", "mixing"))
+    returned, mixing = (curve(group, m, rng(), PAPER) for m in ("return", "mixing"))
     assert returned is not None
     assert mixing is not None
     np.testing.assert_array_equal(returned.x, np.arange(100, 900, 100))
@@ -66,14 +67,14 @@ def test_budgets_of_tasks_may_differ(tmp_path):
     one = make_run(tmp_path / "a", task="maze", steps=400, solves_at=100)
     two = make_run(tmp_path / "b", task="room", steps=1000, solves_at=100)
     groups, _ = group_runs(read_runs([one, two]))
-    found = aggregate(groups, rng(), 5)
+    found = aggregate(groups, rng(), PAPER)
     assert found is not None
     np.testing.assert_allclose(found.x, np.arange(3, 11) / 10)  # from 100 of 400 on
     np.testing.assert_allclose(found.found.value, 100.0)
     same, _ = group_runs(
         read_runs([two, make_run(tmp_path / "c", task="maze", steps=1000)])
     )
-    assert aggregate(same, rng(), 5).x[-1] == 1000
+    assert aggregate(same, rng(), PAPER).x[-1] == 1000
 
 
 def test_what_readers_should_know(tmp_path):

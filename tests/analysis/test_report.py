@@ -136,6 +136,14 @@ def test_damaged_policies_and_attachments_are_warnings(tmp_path):
     assert "explore-a.csv is no CSV table" in content
 
 
+def test_a_policy_elsewhere_is_not_loaded(tmp_path):
+    elsewhere = make_run(tmp_path / "elsewhere", policy=True)
+    run = make_run(tmp_path / "in" / "a")
+    (run / "policy").symlink_to(elsewhere / "policy")
+    written = write_report(tmp_path / "in", tmp_path / "r.html")
+    assert written.warnings == ["no replay of a: policy leads out of the results."]
+
+
 def test_an_unwritable_place_is_one_line_and_nothing_is_left(tmp_path):
     make_run(tmp_path / "a")
     (tmp_path / "r.html").mkdir()

@@ -170,6 +170,7 @@ def test_different_settings_under_one_name_are_told_apart(tmp_path):
         ({"cells": [{"folder": "/etc"}]}, "expected a path inside the results"),
         ({"cells": [{"folder": ""}]}, "expected a path inside the results"),
         ({"cells": [{"folder": "link/a"}]}, "leads out of the results"),
+        ({"aggregate": "maze"}, "expected aggregate as a list of tasks"),
         ({"figures": [{"path": "x.exe"}]}, "expected figures as .png or .svg"),
         ({"tables": [{"path": "../x.csv"}]}, "expected a path inside the results"),
     ],

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from scipy.stats import trim_mean
 from sfp.analysis import stats
 from sfp.analysis.stats import (
     Estimate,
+    Protocol,
     difference,
     estimate,
     final,
@@ -38,7 +40,7 @@ def strata(case, side):
 @pytest.mark.parametrize("kind", ["percentile", "basic"])
 def test_estimates_are_those_of_rliable(case, kind):
     ours, theirs = strata(case, "ours"), strata(case, "theirs")
-    options = {"kind": kind, "repetitions": 10_000}
+    options = {"protocol": Protocol(kind=kind, repetitions=10_000)}
     found = {
         name: estimate(ours, rng(), statistic=statistic, **options)
         for name, statistic in STATISTICS.items()
@@ -69,7 +71,7 @@ def test_a_stratum_is_resampled_by_itself():
 
 def test_tasks_may_have_different_numbers_of_seeds_and_curves_keep_their_axes():
     curves = [rng(1).normal(size=(3, 7)), rng(2).normal(size=(5, 7))]
-    found = estimate(curves, rng(), repetitions=50)
+    found = estimate(curves, rng(), protocol=Protocol(repetitions=50))
     assert found.value.shape == found.low.shape == found.high.shape == (7,)
     assert found.n == 3
     by_task = [curve.mean(axis=0) for curve in curves]
@@ -79,9 +81,9 @@ def test_tasks_may_have_different_numbers_of_seeds_and_curves_keep_their_axes():
 
 def test_chunks_are_only_for_memory(monkeypatch):
     scores = [rng(1).normal(size=(4, 3))]
-    whole = estimate(scores, rng(), repetitions=100)
+    whole = estimate(scores, rng(), protocol=Protocol(repetitions=100))
     monkeypatch.setattr(stats, "CHUNK", 1)
-    pieces = estimate(scores, rng(), repetitions=100)
+    pieces = estimate(scores, rng(), protocol=Protocol(repetitions=100))
     np.testing.assert_allclose(whole.low, pieces.low, rtol=1e-12)
 
 
@@ -93,8 +95,8 @@ def test_the_generator_decides():
 
 def test_percentile_and_basic_mirror_each_other():
     scores = [rng(3).gamma(1.0, size=8)]
-    one = estimate(scores, rng(), kind="percentile")
-    two = estimate(scores, rng(), kind="basic")
+    one = estimate(scores, rng(), protocol=Protocol(kind="percentile"))
+    two = estimate(scores, rng(), protocol=Protocol(kind="basic"))
     assert float(one.high + two.low) == pytest.approx(2 * float(one.value))
 
 
@@ -151,5 +153,7 @@ def test_nothing_to_estimate(scores):
 
 
 def test_an_unknown_interval():
-    with pytest.raises(Exception, match=r"unknown interval|basicc"):
-        estimate([np.array([1.0, 2.0])], rng(), kind="basicc")
+    with pytest.raises(Exception, match="basicc"):  # ours, or of the type checker
+        Protocol(kind=cast(Any, "basicc"))
+    with pytest.raises(SfpError, match="repetitions of at least 1"):
+        Protocol(repetitions=0)

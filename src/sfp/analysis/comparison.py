@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sfp.analysis.experiment import Section
 from sfp.analysis.groups import (
     METRICS,
     Curve,
@@ -16,10 +17,10 @@ from sfp.analysis.groups import (
     curve,
     group_runs,
 )
-from sfp.analysis.results import Section
 from sfp.analysis.stats import (
-    WINDOW,
+    PAPER,
     Estimate,
+    Protocol,
     Verdict,
     difference,
     estimate,
@@ -125,14 +126,14 @@ class Comparison:
 
 
 def compare(
-    section: Section, rng: np.random.Generator, window: int = WINDOW
+    section: Section, rng: np.random.Generator, protocol: Protocol = PAPER
 ) -> Comparison:
     """Compare the runs of a section.
 
     Args:
         section: what was read.
         rng: for the bootstrap.
-        window: evaluations to smooth over, and to average at the end.
+        protocol: smoothing and intervals.
     """
     groups, notes = group_runs(section.runs)
     tasks = tuple(dict.fromkeys(group.task for group in groups))
@@ -144,7 +145,7 @@ def compare(
     for task in tasks:
         for metric in METRICS:
             kin = [group for group in groups if group.task == task]
-            found = [curve(group, metric, rng, window) for group in kin]
+            found = [curve(group, metric, rng, protocol) for group in kin]
             panels[task, metric] = [kept for kept in found if kept is not None]
     averaged = section.tasks or tasks
     whole, gaps = _whole(groups, averaged, labels)
@@ -154,25 +155,26 @@ def compare(
         labels=labels,
         panels={key: found for key, found in panels.items() if found},
         averaged=averaged,
-        overall=_overall(whole, rng, window),
+        overall=_overall(whole, rng, protocol),
         finals=[
-            _final(group, rng, window)
+            _final(group, rng, protocol)
             for group in groups
-            if len(group.ends("return", window))
+            if len(group.ends("return", protocol.window))
         ],
         totals={
             name: {
                 label: estimate(
-                    [group.ends("return", window) for group in kin],
+                    [group.ends("return", protocol.window) for group in kin],
                     rng,
                     statistic=statistic,
+                    protocol=protocol,
                 )
                 for label, kin in whole.items()
             }
             for name, statistic in STATISTICS.items()
         },
         reference=reference,
-        against=_against(groups, labels, reference, rng, window),
+        against=_against(groups, labels, reference, rng, protocol),
         notes=notes + gaps,
     )
 
@@ -200,13 +202,13 @@ def _plain(x: float) -> int | float:
     return int(x) if float(x).is_integer() else float(x)
 
 
-def _final(group: Group, rng: np.random.Generator, window: int) -> Final:
+def _final(group: Group, rng: np.random.Generator, protocol: Protocol) -> Final:
     solved = [run.solved_at for run in group.runs if run.solved_at is not None]
     success = group.ends("success", 1)
     return Final(
         group.task,
         group.label,
-        estimate([group.ends("return", window)], rng),
+        estimate([group.ends("return", protocol.window)], rng, protocol=protocol),
         float(group.ends("return", 1).mean()),
         float(success.mean()) if len(success) else None,
         len(solved),
@@ -236,12 +238,12 @@ def _whole(
 
 
 def _overall(
-    whole: dict[str, list[Group]], rng: np.random.Generator, window: int
+    whole: dict[str, list[Group]], rng: np.random.Generator, protocol: Protocol
 ) -> dict[str, list[Curve]]:
     overall = {}
     for name, statistic in STATISTICS.items():
         several = [kin for kin in whole.values() if len(kin) > 1]
-        found = [aggregate(kin, rng, window, statistic) for kin in several]
+        found = [aggregate(kin, rng, protocol, statistic) for kin in several]
         overall[name] = [kept for kept in found if kept is not None]
     return {name: found for name, found in overall.items() if found}
 
@@ -256,11 +258,11 @@ def _against(
     labels: Sequence[str],
     reference: str,
     rng: np.random.Generator,
-    window: int,
+    protocol: Protocol,
 ) -> list[Against]:
     ends: dict[str, dict[str, np.ndarray]] = {label: {} for label in labels}
     for group in groups:
-        scores = group.ends("return", window)
+        scores = group.ends("return", protocol.window)
         if len(scores):
             ends[group.label][group.task] = scores
     found = []
@@ -269,7 +271,7 @@ def _against(
         if label == reference or not tasks:
             continue
         ours, theirs = ([ends[name][t] for t in tasks] for name in (reference, label))
-        gap = difference(ours, theirs, rng)
-        better = improvement(ours, theirs, rng)
+        gap = difference(ours, theirs, rng, protocol=protocol)
+        better = improvement(ours, theirs, rng, protocol=protocol)
         found.append(Against(label, tasks, better, gap, verdict(gap)))
     return found

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfp.analysis.records import RunRecord, column
-from sfp.analysis.stats import Estimate, Statistic, estimate, mean, smooth
+from sfp.analysis.stats import (
+    Estimate,
+    Protocol,
+    Statistic,
+    estimate,
+    mean,
+    smooth,
+)
 
 Line = tuple[np.ndarray, np.ndarray]
 """Steps and values of one run."""
@@ -113,22 +120,22 @@ def group_runs(runs: Sequence[RunRecord]) -> tuple[list[Group], list[str]]:
 
 
 def curve(
-    group: Group, metric: str, rng: np.random.Generator, window: int
+    group: Group, metric: str, rng: np.random.Generator, protocol: Protocol
 ) -> Curve | None:
     """A group's smoothed mean with its interval; None if it has no such metric."""
     steps, values = group.shared(metric)
     if not len(steps):
         return None
     every = group.lines(metric) | group.lines(metric, counted=False)
-    window = window if METRICS[metric].table == "eval" else 1
-    found = estimate([smooth(values, window)], rng)
+    window = protocol.window if METRICS[metric].table == "eval" else 1
+    found = estimate([smooth(values, window)], rng, protocol=protocol)
     return Curve(group.label, steps, found, dict(sorted(every.items())))
 
 
 def aggregate(
     groups: Sequence[Group],
     rng: np.random.Generator,
-    window: int,
+    protocol: Protocol,
     statistic: Statistic = mean,
 ) -> Curve | None:
     """One label's return over several tasks.
@@ -139,6 +146,7 @@ def aggregate(
     lines = [group.shared("return") for group in groups]
     if any(not len(steps) for steps, _ in lines):
         return None
+    window = protocol.window
     smoothed = [(steps, smooth(values, window)) for steps, values in lines]
     if all(np.array_equal(steps, lines[0][0]) for steps, _ in lines):
         x, strata = lines[0][0], [values for _, values in smoothed]
@@ -150,7 +158,7 @@ def aggregate(
             np.stack([np.interp(x, steps / steps[-1], row) for row in values])
             for steps, values in smoothed
         ]
-    found = estimate(strata, rng, statistic=statistic)
+    found = estimate(strata, rng, statistic=statistic, protocol=protocol)
     return Curve(groups[0].label, x, found, {})
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -21,12 +21,33 @@ Statistic = Callable[[Strata], np.ndarray]
 Kind = Literal["percentile", "basic"]
 Verdict = Literal["holds", "does not", "undecided"]
 
-WINDOW = 5
-"""Evaluations that learning curves are smoothed over, as in the paper."""
-
-REPETITIONS = 2000
 CHUNK = 4_000_000
 """Numbers that are resampled at a time: a bound on memory."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How numbers are made; the defaults are the paper's, but for `kind`.
+
+    Attributes:
+        window: evaluations that curves are smoothed over, and averaged at the end.
+        kind: of interval; the paper's is `basic`.
+        level: of confidence.
+        repetitions: of the bootstrap.
+    """
+
+    window: int = 5
+    kind: Kind = "percentile"
+    level: float = 0.95
+    repetitions: int = 2000
+
+    def __post_init__(self):
+        at_least(1, window=self.window, repetitions=self.repetitions)
+        if self.kind not in get_args(Kind):
+            raise unknown("interval", self.kind, get_args(Kind), "See docs/report.md.")
+
+
+PAPER = Protocol()
 
 
 @dataclass(frozen=True)
@@ -73,7 +94,7 @@ def iqm(strata: Strata) -> np.ndarray:
     return np.asarray(scores[cut : len(scores) - cut].mean(axis=0))
 
 
-def smooth(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
+def smooth(values: np.ndarray, window: int = PAPER.window) -> np.ndarray:
     """Mean of the last `window` values along the last axis, fewer at the start."""
     at_least(1, window=window)
     ends = range(1, values.shape[-1] + 1)
@@ -81,7 +102,7 @@ def smooth(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
     return np.stack(parts, axis=-1)
 
 
-def final(values: np.ndarray, window: int = WINDOW) -> np.ndarray:
+def final(values: np.ndarray, window: int = PAPER.window) -> np.ndarray:
     """Final performance: where the smoothed curve ends."""
     return smooth(values, window)[..., -1]
 
@@ -91,9 +112,7 @@ def estimate(
     rng: np.random.Generator,
     *,
     statistic: Statistic = mean,
-    kind: Kind = "percentile",
-    level: float = 0.95,
-    repetitions: int = REPETITIONS,
+    protocol: Protocol = PAPER,
 ) -> Estimate:
     """A statistic over tasks and seeds, with a stratified bootstrap interval.
 
@@ -105,9 +124,7 @@ def estimate(
         strata: scores of one task each.
         rng: draws the seeds.
         statistic: `mean`, `iqm` or another.
-        kind: of interval.
-        level: of confidence.
-        repetitions: of the bootstrap.
+        protocol: kind and level of the interval, repetitions.
     """
     _check(strata)
     value, n = statistic(strata), min(len(scores) for scores in strata)
@@ -120,8 +137,8 @@ def estimate(
             [_resample(scores, count, rng).swapaxes(0, 1) for scores in strata]
         )
 
-    drawn = _repeat(draw, size, repetitions)
-    return Estimate(value, *_interval(value, drawn, kind, level), n)
+    drawn = _repeat(draw, size, protocol.repetitions)
+    return Estimate(value, *_interval(value, drawn, protocol), n)
 
 
 def improvement(
@@ -129,9 +146,7 @@ def improvement(
     theirs: Strata,
     rng: np.random.Generator,
     *,
-    kind: Kind = "percentile",
-    level: float = 0.95,
-    repetitions: int = REPETITIONS,
+    protocol: Protocol = PAPER,
 ) -> Estimate:
     """Probability that a run of ours beats one of theirs on the same task.
 
@@ -143,7 +158,7 @@ def improvement(
         wins = np.sign(x[..., :, None] - y[..., None, :])
         return np.asarray((wins.mean(axis=(-2, -1)) + 1) / 2)
 
-    return _compare(ours, theirs, rng, pairs, (kind, level, repetitions))
+    return _compare(ours, theirs, rng, pairs, protocol)
 
 
 def difference(
@@ -151,16 +166,14 @@ def difference(
     theirs: Strata,
     rng: np.random.Generator,
     *,
-    kind: Kind = "percentile",
-    level: float = 0.95,
-    repetitions: int = REPETITIONS,
+    protocol: Protocol = PAPER,
 ) -> Estimate:
     """Mean of ours less mean of theirs per task, averaged over tasks."""
 
     def gap(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         return np.asarray(x.mean(axis=-1) - y.mean(axis=-1))
 
-    return _compare(ours, theirs, rng, gap, (kind, level, repetitions))
+    return _compare(ours, theirs, rng, gap, protocol)
 
 
 def verdict(found: Estimate, threshold: float = 0.0) -> Verdict:
@@ -177,10 +190,9 @@ def _compare(
     theirs: Strata,
     rng: np.random.Generator,
     score: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    how: tuple[Kind, float, int],
+    protocol: Protocol,
 ) -> Estimate:
     """A score of two sides per task, averaged over tasks, with its interval."""
-    kind, level, repetitions = how
     _check(ours)
     _check(theirs)
     if len(ours) != len(theirs):
@@ -201,8 +213,8 @@ def _compare(
         return np.mean(drawn, axis=0)
 
     size = sum(len(x) * len(y) for x, y in tasks)
-    drawn = _repeat(draw, size, repetitions)
-    return Estimate(value, *_interval(value, drawn, kind, level), n)
+    drawn = _repeat(draw, size, protocol.repetitions)
+    return Estimate(value, *_interval(value, drawn, protocol), n)
 
 
 def _resample(scores: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -214,22 +226,19 @@ def _repeat(
     draw: Callable[[int], np.ndarray], size: int, repetitions: int
 ) -> np.ndarray:
     """All repetitions, a chunk at a time."""
-    at_least(1, repetitions=repetitions)
     step = max(1, CHUNK // max(1, size))
     counts = [min(step, repetitions - i) for i in range(0, repetitions, step)]
     return np.concatenate([draw(count) for count in counts])
 
 
 def _interval(
-    value: np.ndarray, drawn: np.ndarray, kind: Kind, level: float
+    value: np.ndarray, drawn: np.ndarray, protocol: Protocol
 ) -> tuple[np.ndarray, np.ndarray]:
-    tail = (1.0 - level) / 2.0
+    tail = (1.0 - protocol.level) / 2.0
     low, high = np.quantile(drawn, [tail, 1.0 - tail], axis=0)
-    if kind == "percentile":
-        return np.asarray(low), np.asarray(high)
-    if kind == "basic":
-        return np.asarray(2 * value - high), np.asarray(2 * value - low)
-    raise unknown("interval", kind, ("percentile", "basic"), "See docs/report.md.")
+    if protocol.kind == "basic":
+        low, high = 2 * value - high, 2 * value - low
+    return np.asarray(low), np.asarray(high)
 
 
 def _check(strata: Strata) -> None:

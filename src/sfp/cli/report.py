@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings as system
 from pathlib import Path
+from typing import Literal
 
 import tyro
 
@@ -16,6 +17,7 @@ def report(
     out: Path | None = None,
     figures: Path | None = None,
     window: int = 5,
+    interval: Literal["percentile", "basic"] = "percentile",
     replays: bool = True,
     json: bool = False,
 ) -> None:
@@ -32,6 +34,7 @@ def report(
         out: the file; by default report.html in the folder.
         figures: folder for the same figures as PNG and SVG, for print.
         window: evaluations that curves are smoothed over.
+        interval: kind of bootstrap interval; the paper's is basic.
         replays: play test episodes of solved point-mazes.
         json: print one JSON document.
     """
@@ -42,9 +45,9 @@ def report(
 
     from sfp.analysis.plots import save_figures
     from sfp.analysis.report import write_report
-    from sfp.errors import at_least
+    from sfp.analysis.stats import Protocol
 
-    at_least(1, window=window)
+    protocol = Protocol(window=window, kind=interval)
     path = out or folder / "report.html"
     with progress("reading runs", 100) as bar:
 
@@ -52,7 +55,7 @@ def report(
             bar(100 * done // total, label="playing test episodes")
 
         written = write_report(
-            folder, path, window=window, replays=replays, progress=playing
+            folder, path, protocol=protocol, replays=replays, progress=playing
         )
     for line in written.warnings:
         system.warn(line, stacklevel=1)

@@ -8,20 +8,22 @@ from importlib.metadata import version
 from importlib.resources import files
 
 from sfp.analysis.comparison import Comparison
+from sfp.analysis.experiment import Section
 from sfp.analysis.report.book import Book
 from sfp.analysis.report.markup import script_json
 from sfp.analysis.report.panels import Replays
 from sfp.analysis.report.provenance import provenance
 from sfp.analysis.report.section import render
 from sfp.analysis.report.standings import glance
-from sfp.analysis.results import Results, Section
+from sfp.analysis.results import Results
+from sfp.analysis.stats import Protocol
 
 
 def page(
     results: Results,
     compared: Sequence[tuple[Section, Comparison, Replays]],
     warnings: list[str],
-    window: int,
+    protocol: Protocol,
 ) -> str:
     """One HTML document that needs no other file.
 
@@ -30,7 +32,7 @@ def page(
         compared: every section, what it shows, and episodes to watch.
         warnings: what readers should know about all of it; grows by what cannot be
             shown.
-        window: evaluations that curves were smoothed over.
+        protocol: that the numbers were made with.
     """
     book = Book()
     sections = "".join(render(*one, book, warnings) for one in compared)
@@ -38,7 +40,9 @@ def page(
     name = results.root.resolve().name or "results"
     origin = provenance(results.root, list(runs.values())) if runs else ""
     asset = files("sfp.analysis.report")
-    reading = (asset / "reading.html").read_text().replace("{window}", str(window))
+    reading = (asset / "reading.html").read_text()
+    reading = reading.replace("{window}", str(protocol.window))
+    reading = reading.replace("{kind}", protocol.kind)
     return f"""<!doctype html>
 <html lang="en">
 <head>

@@ -6,11 +6,11 @@ import json
 from html import escape
 
 from sfp.analysis.comparison import Comparison
+from sfp.analysis.experiment import Section
 from sfp.analysis.report.book import Book, still
 from sfp.analysis.report.markup import file_table, picture
 from sfp.analysis.report.panels import Replays, panels, watch
 from sfp.analysis.report.standings import key, standings
-from sfp.analysis.results import Section
 from sfp.errors import SfpError
 
 

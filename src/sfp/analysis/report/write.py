@@ -10,11 +10,12 @@ import numpy as np
 
 from sfp.analysis.comparison import Comparison, compare
 from sfp.analysis.curves import Walk, is_maze, play_walks
+from sfp.analysis.experiment import Section, check_inside
 from sfp.analysis.records import RunRecord
 from sfp.analysis.report.page import page
 from sfp.analysis.report.panels import Replays
-from sfp.analysis.results import Section, read_results
-from sfp.analysis.stats import WINDOW
+from sfp.analysis.results import read_results
+from sfp.analysis.stats import PAPER, Protocol
 from sfp.errors import SfpError
 from sfp.files import atomic_file
 
@@ -40,7 +41,7 @@ def write_report(
     root: Path,
     out: Path,
     *,
-    window: int = WINDOW,
+    protocol: Protocol = PAPER,
     replays: bool = True,
     rng: np.random.Generator | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
@@ -50,7 +51,7 @@ def write_report(
     Args:
         root: of `sfp reproduce`, or any folder with runs in it.
         out: the HTML file.
-        window: evaluations to smooth over.
+        protocol: smoothing and intervals.
         replays: play test episodes of solved point-mazes, to be watched.
         rng: for the bootstrap; by default the same every time.
         progress: hears how many replays are done, of how many.
@@ -59,7 +60,7 @@ def write_report(
     results = read_results(root)
     warnings = list(results.warnings)
     compared = [
-        (section, compare(section, rng, window)) for section in results.sections
+        (section, compare(section, rng, protocol)) for section in results.sections
     ]
     chosen = [_solvers(found) if replays else [] for _, found in compared]
     wanted = {run.folder: run for runs in chosen for run in runs}
@@ -67,6 +68,8 @@ def write_report(
     for i, (folder, run) in enumerate(wanted.items()):
         progress(i, len(wanted))
         try:
+            policy = folder / "policy"
+            check_inside(root, policy, *policy.rglob("*"))
             walks[folder] = play_walks(run, EPISODES)
         except SfpError as error:
             warnings.append(f"no replay of {folder.name}: {error}")
@@ -75,7 +78,7 @@ def write_report(
         for runs in chosen
     ]
     whole = [(*one, watched) for one, watched in zip(compared, seen, strict=True)]
-    content = page(results, whole, warnings, window)
+    content = page(results, whole, warnings, protocol)
     with atomic_file(out) as draft:
         draft.write_text(content, encoding="utf-8")
     return Written(out, compared, warnings)
