@@ -1,5 +1,6 @@
 """Python users see a bar on a terminal, and can look on themselves instead."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -45,3 +46,17 @@ def test_no_terminal_or_own_callbacks_no_bar(capsys, data):
 def test_help_is_that_of_the_functions_behind_them():
     assert "Learn a prior from trajectories" in (sfp.fit.__doc__ or "")
     assert "Learn a task" in (sfp.train.__doc__ or "")
+
+
+def test_a_prior_can_be_kept_and_found_again(tmp_path):
+    prior = sfp.load_prior("room")
+    sfp.save_prior(prior, tmp_path / "kept")
+    again = sfp.load_prior(tmp_path / "kept")
+    context = prior.seeds[0].ravel()
+    key = jax.random.key(0)
+    np.testing.assert_array_equal(
+        again.sample(key, context), prior.sample(key, context)
+    )
+    with pytest.raises(sfp.SfpError, match="exists already"):
+        sfp.save_prior(prior, tmp_path / "kept")
+    sfp.save_prior(prior, tmp_path / "kept", force=True)

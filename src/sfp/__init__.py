@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sfp.data.collect import collect
     from sfp.data.sources import load
     from sfp.data.trajectories import Trajectories
-    from sfp.interface import fit, train
+    from sfp.interface import fit, save_prior, train
     from sfp.priors.base import Prior
     from sfp.priors.store import load_prior
     from sfp.training.trained import Trained
@@ -33,6 +33,7 @@ _HOME = {
     "fit": "sfp.interface",
     "load": "sfp.data.sources",
     "load_prior": "sfp.priors.store",
+    "save_prior": "sfp.interface",
     "train": "sfp.interface",
 }
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "fit",
     "load",
     "load_prior",
+    "save_prior",
     "train",
 ]
 

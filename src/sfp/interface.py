@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any
 
 from sfp.cli.console import fitting_progress, training_progress
@@ -11,6 +12,8 @@ from sfp.data.trajectories import Trajectories
 from sfp.priors.base import Prior
 from sfp.priors.fit import PRESETS
 from sfp.priors.fit import fit as _fit
+from sfp.priors.store import make_card
+from sfp.priors.store import save_prior as _save
 from sfp.training.run import train as _train
 from sfp.training.trained import Trained
 
@@ -38,6 +41,17 @@ def fit(data: Trajectories, **given: Any) -> Prior:
     label = f"fitting {given.get('model', 'realnvp')}"
     with fitting_progress(label, total) as advance:
         return _fit(data, **given, progress=lambda row: advance(int(row["epoch"]), row))
+
+
+def save_prior(prior: Prior, folder: str | Path, *, force: bool = False) -> None:
+    """Keep a prior in a folder that `load_prior` and `--prior` find.
+
+    Args:
+        prior: what `fit` returned.
+        folder: to make; whole or not at all.
+        force: replace what is there.
+    """
+    _save(Path(folder), prior, make_card(prior), force=force)
 
 
 def _count(given: dict[str, Any], name: str, default: int) -> int:
