@@ -61,27 +61,26 @@ def make_parts(
         workers: processes; 1 works in this one.
         progress: called with the episodes that are there so far.
     """
-    missing = [part for part in parts if not _path(folder, part).is_file()]
-    ready = sum(part.size for part in parts) - sum(part.size for part in missing)
-    progress(ready)
     deaths = 0
-    while missing:
-        left = {part.name for part in missing}
+    while True:
+        missing = [part for part in parts if not _path(folder, part).is_file()]
+        ready = sum(part.size for part in parts) - sum(part.size for part in missing)
+        progress(ready)
+        if not missing:
+            return
         try:
             for part in _work(folder, missing, workers):
-                left.discard(part.name)
                 ready += part.size
                 progress(ready)
         except BrokenProcessPool:
-            deaths = deaths + 1 if len(left) == len(missing) else 0
+            made = any(_path(folder, part).is_file() for part in missing)
+            deaths = 0 if made else deaths + 1
             if deaths == PATIENCE:
                 raise SfpError(
                     f"the workers died {PATIENCE} times without finishing anything "
                     "(killed, or out of memory?): try --workers 1. What is done is "
                     "kept; the same command goes on."
                 ) from None
-        missing = [part for part in parts if not _path(folder, part).is_file()]
-        ready = sum(part.size for part in parts) - sum(part.size for part in missing)
 
 
 def read_part(folder: Path, part: Part) -> Arrays:
