@@ -37,8 +37,8 @@ def test_everything_of_a_grid(tmp_path):
     assert (theirs.solved, theirs.solved_at, theirs.success) == (0, None, 0.0)
     assert float(found.totals["mean"]["sac"].value) == pytest.approx(61 / 2)
     assert float(found.totals["IQM"]["sac"].value) == pytest.approx((0 * 2 + 121) / 4)
-    (against,) = found.against
-    assert (against.label, against.verdict) == ("sac", "holds")
+    ((other, against),) = found.against.items()
+    assert (other, against.verdict) == ("sac", "holds")
     assert float(against.better.value) == 1.0
     assert float(against.gap.value) == pytest.approx((40 + 101) / 2)
     assert found.notes == []
@@ -46,7 +46,7 @@ def test_everything_of_a_grid(tmp_path):
 
 def test_a_single_seed_decides_nothing(tmp_path):
     found = compared(make_grid(tmp_path, seeds=1))
-    assert found.against[0].verdict == "undecided"
+    assert found.against["sac"].verdict == "undecided"
     assert all(final.found.low is None and final.n == 1 for final in found.finals)
 
 

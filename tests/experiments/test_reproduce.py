@@ -179,6 +179,10 @@ def test_the_manifest_says_what_the_report_needs(run, tmp_path):
     assert command.endswith("--methods sac-kl-state --tasks maze --seeds 4")
     assert about.pop("claim").startswith("SFP learns unseen tasks faster")
     assert about.pop("title").startswith("Transfer")
+    first, second, *_ = about.pop("claims")
+    assert (first["better"], first["worse"]) == ("PARROT-state", "SFP")
+    assert (first["tasks"], first["measure"]) == (["room"], "whole")
+    assert (second["tasks"], second["measure"]) == (["maze"], "final")
     assert about == {
         **{"format": 1, "name": "transfer", "suite": "point-maze", "scale": "small"},
         **{"training": "room", "aggregate": ["maze"]},

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sfp.analysis.claims import MEASURES, Checked, Pair, check, score, weigh
 from sfp.analysis.experiment import Section
 from sfp.analysis.groups import (
     METRICS,
@@ -21,13 +22,9 @@ from sfp.analysis.stats import (
     PAPER,
     Estimate,
     Protocol,
-    Verdict,
-    difference,
     estimate,
-    improvement,
     iqm,
     mean,
-    verdict,
 )
 
 STATISTICS = {"mean": mean, "IQM": iqm}
@@ -68,25 +65,6 @@ class Final:
 
 
 @dataclass(frozen=True)
-class Against:
-    """The reference against another label, on the tasks that both have.
-
-    Attributes:
-        label: the other.
-        tasks: that both have.
-        better: probability that a run of the reference beats one of the other.
-        gap: how much more return the reference ends with.
-        verdict: on "the reference ends with more return".
-    """
-
-    label: str
-    tasks: tuple[str, ...]
-    better: Estimate
-    gap: Estimate
-    verdict: Verdict
-
-
-@dataclass(frozen=True)
 class Comparison:
     """Everything that a section's runs show.
 
@@ -100,7 +78,8 @@ class Comparison:
         finals: per task and label.
         totals: final return over those tasks, by statistic, then label.
         reference: the label that others are compared with.
-        against: each of the others.
+        against: what came of each of the others, by label.
+        claims: what the paper says, and what came of it.
         notes: what readers should know.
     """
 
@@ -113,7 +92,8 @@ class Comparison:
     finals: list[Final]
     totals: dict[str, dict[str, Estimate]]
     reference: str
-    against: list[Against]
+    against: dict[str, Pair]
+    claims: list[Checked]
     notes: list[str]
 
     @property
@@ -175,6 +155,7 @@ def compare(
         },
         reference=reference,
         against=_against(groups, labels, reference, rng, protocol),
+        claims=check(section.claims, groups, rng, protocol),
         notes=notes + gaps,
     )
 
@@ -196,6 +177,49 @@ def points(found: Sequence[Curve], x: str = "step") -> list[dict[str, Any]]:
                 for step, v in zip(steps, values, strict=True)
             ]
     return rows
+
+
+def final_rows(found: Comparison) -> list[dict[str, Any]]:
+    """How every method ended on every task."""
+    return [
+        {
+            "task": final.task,
+            "method": final.label,
+            "final return": float(final.found.value),
+            **ends(final.found),
+            "last": final.last,
+            "success": final.success,
+            "solved": final.solved,
+            "n": final.n,
+            "solved at": final.solved_at,
+            "steps": final.steps,
+            "finished": final.finished,
+        }
+        for final in found.finals
+    ]
+
+
+def claim_rows(found: Comparison) -> list[dict[str, Any]]:
+    """What is claimed, and what came of it."""
+    rows = []
+    for one in found.claims:
+        claim, pair = one.claim, one.pair
+        row: dict[str, Any] = {"claim": claim.text}
+        row |= {"better": claim.better, "worse": claim.worse}
+        row |= {"tasks": " ".join(pair.tasks if pair else claim.tasks)}
+        row |= {"measure": MEASURES[claim.measure]}
+        row |= {"difference": None if pair is None else float(pair.gap.value)}
+        row |= ends(pair.gap if pair else None)
+        row |= {"n": pair.gap.n if pair else 0, "verdict": one.verdict}
+        rows.append(row)
+    return rows
+
+
+def ends(found: Estimate | None) -> dict[str, float | None]:
+    """An interval's ends, as columns."""
+    pair = (None, None) if found is None else (found.low, found.high)
+    low, high = (None if end is None else float(end) for end in pair)
+    return {"low": low, "high": high}
 
 
 def _plain(x: float) -> int | float:
@@ -259,19 +283,12 @@ def _against(
     reference: str,
     rng: np.random.Generator,
     protocol: Protocol,
-) -> list[Against]:
-    ends: dict[str, dict[str, np.ndarray]] = {label: {} for label in labels}
-    for group in groups:
-        scores = group.ends("return", protocol.window)
-        if len(scores):
-            ends[group.label][group.task] = scores
-    found = []
-    for label in labels:
-        tasks = tuple(task for task in ends[reference] if task in ends[label])
-        if label == reference or not tasks:
-            continue
-        ours, theirs = ([ends[name][t] for t in tasks] for name in (reference, label))
-        gap = difference(ours, theirs, rng, protocol=protocol)
-        better = improvement(ours, theirs, rng, protocol=protocol)
-        found.append(Against(label, tasks, better, gap, verdict(gap)))
+) -> dict[str, Pair]:
+    window = protocol.window
+    ours = score(groups, reference, "final", window)
+    found = {}
+    for label in (one for one in labels if one != reference):
+        pair = weigh(ours, score(groups, label, "final", window), rng, protocol)
+        if pair is not None:
+            found[label] = pair
     return found

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+from sfp.analysis.claims import Claim, Measure
 from sfp.analysis.records import RunRecord, tell_apart
-from sfp.errors import SfpError
+from sfp.errors import SfpError, unknown
 
 EXPERIMENT = "experiment.json"
 FORMAT = 1
@@ -35,6 +36,7 @@ class Section:
         runs: those that could be read.
         missing: folders of runs that are not there yet.
         tasks: that are averaged over; empty: all.
+        claims: what the paper says, one by one.
         tables: CSV files to show.
         figures: PNG or SVG files to show.
     """
@@ -46,6 +48,7 @@ class Section:
     runs: tuple[RunRecord, ...] = ()
     missing: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
     tables: tuple[Attachment, ...] = ()
     figures: tuple[Attachment, ...] = ()
 
@@ -88,7 +91,8 @@ def read_experiment(
         words["command"],
         tuple(labelled),
         tuple(missing),
-        _tasks(held),
+        _names(held, "aggregate"),
+        tuple(_claim(entry) for entry in _objects(held, "claims")),
         _attachments(root, held, "tables", (".csv",), warnings),
         _attachments(root, held, "figures", (".png", ".svg"), warnings),
     )
@@ -124,10 +128,18 @@ def _attachments(
     return tuple(found)
 
 
-def _tasks(held: dict[str, Any]) -> tuple[str, ...]:
-    value = held.get("aggregate") or []
+def _claim(entry: dict[str, Any]) -> Claim:
+    measure = _word(entry, "measure", "final")
+    if measure not in get_args(Measure):
+        raise unknown("measure", measure, get_args(Measure), "See docs/report.md.")
+    text, better, worse = (_word(entry, key) for key in ("text", "better", "worse"))
+    return Claim(text, better, worse, _names(entry, "tasks"), measure)
+
+
+def _names(held: dict[str, Any], key: str) -> tuple[str, ...]:
+    value = held.get(key) or []
     if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-        raise SfpError(f"expected aggregate as a list of tasks, received {value!r}.")
+        raise SfpError(f"expected {key} as a list of tasks, received {value!r}.")
     return tuple(value)
 
 

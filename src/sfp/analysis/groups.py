@@ -76,10 +76,11 @@ class Group:
         """The steps that all seeds have, and values as (seeds, steps)."""
         return share(list(self.lines(metric).values()))
 
-    def ends(self, metric: str, window: int) -> np.ndarray:
-        """Every run's own end: the mean of its last evaluations."""
+    def ends(self, metric: str, window: int | None) -> np.ndarray:
+        """Every run's own end: the mean of its last evaluations, or of all (None)."""
+        kept = slice(None if window is None else -window, None)
         lines = self.lines(metric).values()
-        return np.array([values[-window:].mean() for _, values in lines])
+        return np.array([values[kept].mean() for _, values in lines])
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter
 
-from sfp.analysis.comparison import Comparison, points
+from sfp.analysis.comparison import Comparison, claim_rows, final_rows, points
 from sfp.analysis.figures import COLOURS, STYLES, save
 from sfp.analysis.groups import METRICS, Curve
+from sfp.analysis.records import summarise, tidy
 from sfp.analysis.stats import Estimate, shown
 from sfp.analysis.tables import save_csv
 
@@ -22,7 +23,11 @@ ABREAST = 3
 
 
 def save_figures(found: Comparison, folder: Path) -> list[Path]:
-    """Write every figure of a comparison as PNG and SVG, and curves as CSV."""
+    """Write every figure of a comparison as PNG and SVG, and its tables as CSV.
+
+    `curves.csv` holds what is drawn, `runs.csv` every evaluation of every run,
+    `summary.csv` a line per run, `final.csv` and `claims.csv` the report's tables.
+    """
     figures = {
         **{metric: curves_figure(found, metric) for metric in METRICS},
         "overall": overall_figure(found),
@@ -36,12 +41,21 @@ def save_figures(found: Comparison, folder: Path) -> list[Path]:
         if figure is not None
         for suffix in ("png", "svg")
     ]
-    rows = [
-        {"task": task, "metric": metric, **row}
-        for (task, metric), curves in found.panels.items()
-        for row in points(curves)
+    runs = [run for group in found.groups for run in (*group.runs, *group.unfinished)]
+    tables = {
+        "curves": [
+            {"task": task, "metric": metric, **row}
+            for (task, metric), curves in found.panels.items()
+            for row in points(curves)
+        ],
+        "runs": [row for run in runs for row in tidy(run)],
+        "summary": [summarise(run) for run in runs],
+        "final": final_rows(found),
+        "claims": claim_rows(found),
+    }
+    return files + [
+        save_csv(rows, folder / f"{name}.csv") for name, rows in tables.items() if rows
     ]
-    return [*files, *([save_csv(rows, folder / "curves.csv")] if rows else [])]
 
 
 def curves_figure(found: Comparison, metric: str) -> Figure | None:
@@ -101,7 +115,7 @@ def improvement_figure(found: Comparison) -> Figure | None:
     if not found.against:
         return None
     figure, axes = _grid(1, rows=len(found.against))
-    rows = [(one.label, one.better) for one in found.against]
+    rows = [(label, one.better) for label, one in found.against.items()]
     _forest(axes[0], rows, found.labels, points=True)
     axes[0].axvline(0.5, color="grey", lw=0.8, ls="--")
     axes[0].set(xlim=(-0.03, 1.03), xlabel=f"P({found.reference} beats the other)")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfp.experiments.cell import Walk
+from sfp.experiments.claims import CLAIMS
 from sfp.experiments.local import Event
 from sfp.experiments.plan import Plan
 from sfp.experiments.suites import get_suite
@@ -29,6 +30,7 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
     """
     suite, walks = get_suite(plan.suite), plan.walks
     tasks = {entry.cell.task for entry in plan.entries}
+    downstream = [task for task in suite.downstream if task in tasks]
     about: dict[str, Any] = {
         "format": FORMAT,
         "name": plan.name,
@@ -37,7 +39,19 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
         "suite": plan.suite,
         "scale": plan.scale,
         "training": suite.training,
-        "aggregate": [task for task in suite.downstream if task in tasks],
+        "aggregate": downstream,
+        "claims": [
+            {
+                "text": claim.text,
+                "better": plan.experiment.cells[claim.better],
+                "worse": plan.experiment.cells[claim.worse],
+                "tasks": downstream
+                if claim.where == "downstream"
+                else [suite.training],
+                "measure": claim.measure,
+            }
+            for claim in CLAIMS.get(plan.name, ())
+        ],
         "command": plan.command,
         "cells": [
             {

@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-import numpy as np
-
-from sfp.analysis.comparison import Comparison, Final
+from sfp.analysis.comparison import Comparison, Final, claim_rows, ends, final_rows
 from sfp.analysis.report.book import still
 from sfp.analysis.report.chart import look
 from sfp.analysis.report.forest import forest
@@ -18,12 +16,14 @@ from sfp.analysis.stats import Estimate, shown
 DOTS = 12
 """Runs that are shown one by one at a glance."""
 
-VERDICTS = {"holds": "good", "does not": "bad", "undecided": "open"}
+VERDICTS = {"holds": "good", "does not": "bad"}
+"""What colours a verdict; others are open."""
 
 
 def standings(found: Comparison, stem: str) -> str:
     """Final performance, and the reference against the others."""
-    return _finals(found, stem) + _bars(found, stem) + _against(found, stem)
+    made = _finals(found, stem) + _bars(found, stem) + _against(found, stem)
+    return _claims(found, stem) + made
 
 
 def key(i: int) -> str:
@@ -57,6 +57,34 @@ def _cell(final: Final | None) -> str:
     return f"{dots}<small>{shown(final.last)}</small>"
 
 
+def _claims(found: Comparison, stem: str) -> str:
+    """What the paper says, claim by claim, and what these runs say."""
+    if not found.claims:
+        return ""
+    plain = claim_rows(found)
+    rows = [
+        {
+            "the paper": row["claim"],
+            "more": row["better"],
+            "than": row["worse"],
+            "on": row["tasks"].replace(" ", ", "),
+            "of": row["measure"],
+            "difference": row["difference"],
+            "95 % interval": interval(one.pair.gap) if one.pair else "",
+            "n": row["n"],
+            "verdict": _verdict(one.verdict),
+        }
+        for row, one in zip(plain, found.claims, strict=True)
+    ]
+    link = csv_link(plain, f"{stem}-claims")
+    listed = table(rows, raw=["95 % interval", "verdict"], by="the paper")
+    return f"<h3>Claim by claim {link}</h3>{listed}"
+
+
+def _verdict(said: str) -> str:
+    return f'<span class="{VERDICTS.get(said, "open")}">{said}</span>'
+
+
 def interval(found: Estimate) -> str:
     """The ends of an interval, or why there is none."""
     if found.low is None or found.high is None:
@@ -68,23 +96,7 @@ def interval(found: Estimate) -> str:
 def _finals(found: Comparison, stem: str) -> str:
     if not found.finals:
         return ""
-    plain = [
-        {
-            "task": final.task,
-            "method": final.label,
-            "final return": float(final.found.value),
-            "low": _end(final.found.low),
-            "high": _end(final.found.high),
-            "last": final.last,
-            "success": final.success,
-            "solved": final.solved,
-            "n": final.n,
-            "solved at": final.solved_at,
-            "steps": final.steps,
-            "finished": final.finished,
-        }
-        for final in found.finals
-    ]
+    plain = final_rows(found)
     rows = [
         {
             "task": row["task"],
@@ -120,10 +132,6 @@ def _finals(found: Comparison, stem: str) -> str:
     return made
 
 
-def _end(value: np.ndarray | None) -> float | None:
-    return None if value is None else float(value)
-
-
 def _bars(found: Comparison, stem: str) -> str:
     groups: dict[str, list[tuple[str, Estimate]]] = {}
     for final in found.finals:
@@ -147,8 +155,7 @@ def _bars(found: Comparison, stem: str) -> str:
 
 def _rows(rows: Sequence[tuple[str, Estimate]]) -> list[dict[str, Any]]:
     return [
-        {"method": label, "value": float(one.value), "low": _end(one.low)}
-        | {"high": _end(one.high), "n": one.n}
+        {"method": label, "value": float(one.value), **ends(one), "n": one.n}
         for label, one in rows
     ]
 
@@ -158,15 +165,15 @@ def _against(found: Comparison, stem: str) -> str:
         return ""
     rows = [
         {
-            "other": one.label,
+            "other": label,
             "tasks": len(one.tasks),
             "more return": float(one.gap.value),
             "95 % interval": interval(one.gap),
-            "verdict": f'<span class="{VERDICTS[one.verdict]}">{one.verdict}</span>',
+            "verdict": _verdict(one.verdict),
         }
-        for one in found.against
+        for label, one in found.against.items()
     ]
-    better = [(one.label, one.better) for one in found.against]
+    better = [(label, one.better) for label, one in found.against.items()]
     title = f"Probability that {found.reference} beats the other"
     figure = still(
         forest(

@@ -1,0 +1,25 @@
+"""The table of claims: every one is about cells that its experiment has."""
+
+import pytest
+
+from sfp.experiments.claims import CLAIMS
+from sfp.experiments.grid import EXPERIMENTS
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_claims_name_cells_of_their_experiment(name):
+    cells = EXPERIMENTS[name].cells
+    for claim in CLAIMS[name]:
+        assert {claim.better, claim.worse} <= set(cells)
+        assert claim.better != claim.worse
+
+
+def test_every_experiment_that_compares_has_claims():
+    compared = {n for n, e in EXPERIMENTS.items() if not e.walks and len(e.cells) > 1}
+    assert set(CLAIMS) == compared
+
+
+def test_every_other_cell_is_claimed_about():
+    for name, claims in CLAIMS.items():
+        named = {cell for claim in claims for cell in (claim.better, claim.worse)}
+        assert set(EXPERIMENTS[name].cells) - named <= {"sac-kl-state"}
