@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from sfp.analysis.claims import Claim, Measure
+from sfp.analysis.claims import MEASURES, Claim
 from sfp.analysis.records import RunRecord, tell_apart
 from sfp.errors import SfpError, unknown
 
@@ -129,9 +129,10 @@ def _attachments(
 
 
 def _claim(entry: dict[str, Any]) -> Claim:
-    measure = _word(entry, "measure", "final")
-    if measure not in get_args(Measure):
-        raise unknown("measure", measure, get_args(Measure), "See docs/report.md.")
+    named = _word(entry, "measure", "final")
+    measure = next((known for known in MEASURES if known == named), None)
+    if measure is None:
+        raise unknown("measure", named, MEASURES, "See docs/report.md.")
     text, better, worse = (_word(entry, key) for key in ("text", "better", "worse"))
     return Claim(text, better, worse, _names(entry, "tasks"), measure)
 
