@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
-from sfp.analysis.claims import MEASURES, Claim
+from sfp.analysis.claims import MEASURES, Claim, Measure
 from sfp.analysis.records import RunRecord, tell_apart
 from sfp.errors import SfpError, unknown
 
@@ -130,11 +130,10 @@ def _attachments(
 
 def _claim(entry: dict[str, Any]) -> Claim:
     named = _word(entry, "measure", "final")
-    measure = next((known for known in MEASURES if known == named), None)
-    if measure is None:
+    if named not in get_args(Measure):
         raise unknown("measure", named, MEASURES, "See docs/report.md.")
     text, better, worse = (_word(entry, key) for key in ("text", "better", "worse"))
-    return Claim(text, better, worse, _names(entry, "tasks"), measure)
+    return Claim(text, better, worse, _names(entry, "tasks"), cast(Measure, named))
 
 
 def _names(held: dict[str, Any], key: str) -> tuple[str, ...]:
