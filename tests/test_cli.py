@@ -545,3 +545,41 @@ def test_output_that_is_closed_is_no_error():
         ["sh", "-c", f"exec '{SFP}' list >&-"], stderr=subprocess.PIPE, check=False
     )
     assert (run.returncode, run.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["trian", "maze"], "unknown command 'trian': did you mean train?"),
+        (["train", "maze", "--out", "x", "--stepz", "3"], "did you mean --steps?"),
+        (["train", "maze", "--out", "x", "--steps", "abc"], "parsing --steps"),
+        (["train"], "expected STR a task"),
+        (["train", "maze"], "expected --out PATH folder of the run"),
+        (["train", "maze", "--out"], "missing value for argument '--out'"),
+        (["prior", "shw", "room"], "invalid choice 'shw'"),
+        (["--halp"], "unrecognized options: --halp. See `sfp --help`"),
+    ],
+)
+@pytest.mark.parametrize("width", ["40", "200"])
+def test_a_wrong_word_is_one_line_too(run, monkeypatch, width, args, words):
+    monkeypatch.setenv("COLUMNS", width)
+    code, out, err = run(*args)
+    assert (code, out) == (2, "")
+    assert err.startswith("sfp: ")
+    assert err.count("\n") == 1
+    assert words in err
+    assert err.endswith("--help`.\n")
+    assert not set(err) & set("│╭─╰")
+    assert not any(Path().iterdir())
+
+
+def test_a_complaint_that_we_do_not_know_is_still_one_line(capsys, monkeypatch):
+    from sfp.cli import usage
+
+    def complain(*args, **options):
+        print("\x1b[1mNew words\x1b[0m\n  of a parser", file=sys.stderr)
+        raise SystemExit(2)
+
+    monkeypatch.setattr(usage.tyro.extras, "subcommand_cli_from_dict", complain)
+    with pytest.raises(sfp.SfpError, match=r"^New words of a parser\. See `sfp train"):
+        usage.parse(COMMANDS, ["train"], "")

@@ -8,8 +8,6 @@ import warnings
 from importlib.metadata import version
 from typing import NoReturn
 
-import tyro
-
 from sfp.cli.collect import collect
 from sfp.cli.curves import curves
 from sfp.cli.data import data
@@ -22,6 +20,7 @@ from sfp.cli.prior import prior
 from sfp.cli.report import report
 from sfp.cli.reproduce import reproduce
 from sfp.cli.train import train
+from sfp.cli.usage import parse
 from sfp.errors import Interrupted, SfpError
 
 COMMANDS = {
@@ -66,13 +65,7 @@ def main(args: list[str] | None = None) -> None:
         return
     try:
         try:
-            tyro.extras.subcommand_cli_from_dict(
-                COMMANDS,
-                prog="sfp",
-                description=ABOUT,
-                args=args or ["--help"],
-                config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
-            )
+            parse(COMMANDS, args, ABOUT)()
         finally:
             sys.stdout.flush()
     except Interrupted as error:

@@ -1,0 +1,92 @@
+"""From words on a command line to a call; a mistake in them is one line too."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tyro
+
+from sfp.errors import SfpError, unknown
+
+Command = Callable[..., None]
+Call = Callable[[], None]
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+RULE = re.compile(r"^(?:[╭╰].*|[│ ] *[─-]+ *[│ ]?)$", re.MULTILINE)
+SIDE = re.compile(r"^│|│$", re.MULTILINE)
+"""The parser's frame; where there is no Unicode its rules are dashes."""
+
+MEANT = "Perhaps you meant:"
+SHOWN = ("Unrecognized", "Missing", "invalid", "Error", "Argument", "Ambiguous")
+"""How those parts of a parser's complaint begin that say what is wrong."""
+
+SHORT = {
+    r"missing from sfp [\w ]+:": "expected",
+    r"\.? \(required\)(?= )": ", and",
+    r"\.? \(required\)": "",
+    r"argument helptext: ": "",
+}
+"""What is long in them."""
+
+
+def parse(commands: Mapping[str, Command], args: list[str], about: str) -> Call:
+    """The call that a command line asks for.
+
+    Args:
+        commands: by name.
+        args: the words.
+        about: what `--help` begins with.
+    """
+    first = args[0] if args else "--help"
+    if first not in commands and not first.startswith("-"):
+        raise unknown("command", first, commands, "See `sfp --help`.")
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            call = tyro.extras.subcommand_cli_from_dict(
+                {name: _later(command) for name, command in commands.items()},
+                prog="sfp",
+                description=about,
+                args=args or ["--help"],
+                config=(tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes),
+            )
+        sys.stderr.write(said.getvalue())  # warnings, if any
+        return call
+    except SystemExit as end:
+        if not end.code:
+            raise
+        raise SfpError(_line(said.getvalue(), first)) from None
+
+
+def _later(command: Command) -> Callable[..., Call]:
+    """The command, which when called returns what would do it."""
+
+    @functools.wraps(command)
+    def later(*args: Any, **options: Any) -> Call:
+        return functools.partial(command, *args, **options)
+
+    return later
+
+
+def _line(box: str, command: str) -> str:
+    """What a framed complaint says, without the frame and the lecture."""
+    pieces = RULE.split(COLOUR.sub("", box))
+    parts = [" ".join(SIDE.sub("", piece).split()) for piece in pieces]
+    parts = parts[1:] or parts  # without the title
+    wrong = [part.rstrip(".") for part in parts if part.startswith(SHOWN)]
+    if not wrong:
+        return f"{' '.join(parts).strip()}. See `sfp {command} --help`."
+    meant = next((part for part in parts if part.startswith(MEANT)), "")
+    near = re.search(r"--[\w-]+", meant)
+    hint = f"; did you mean {near[0]}?" if near else "."
+    said = "; ".join(f"{part[0].lower()}{part[1:]}" for part in wrong)
+    for lecture, short in SHORT.items():
+        said = re.sub(lecture, short, said)
+    of = "" if command.startswith("-") else f"{command} "
+    return f"{said}{hint} See `sfp {of}--help`."
