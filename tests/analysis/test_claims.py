@@ -9,6 +9,7 @@ from folders import make_experiment, make_grid, make_run
 from sfp.analysis.claims import Claim, check
 from sfp.analysis.comparison import claim_rows, compare
 from sfp.analysis.groups import group_runs
+from sfp.analysis.markdown import table
 from sfp.analysis.plots import save_figures
 from sfp.analysis.records import read_runs
 from sfp.analysis.report import write_report
@@ -86,6 +87,18 @@ def test_claims_are_in_the_report_and_on_disk(tmp_path):
     with files["summary.csv"].open() as file:
         assert {row["seed"] for row in csv.DictReader(file)} == {"0", "1", "2"}
     assert claim_rows(found)[0]["claim"] == "SFP beats <SAC>"
+    tables = files["tables.md"].read_text()
+    assert "| method | corridor | maze | mean over all tasks |" in tables
+    assert "| SAC | 61 [60, 62]; 3 of 3 at 300 | 0 [0, 0]; 0 of 3 | 30.5 [30" in tables
+    (line,) = [line for line in tables.splitlines() if "SFP beats" in line]
+    tested = "SFP > SAC | maze | mean return over training | "
+    assert line.startswith(f"| SFP beats <SAC> | {tested}")
+    assert line.endswith(" | holds |")
+
+
+def test_a_bar_in_a_name_does_not_break_a_table():
+    lines = table(["a|b"], [["one\ntwo"]]).splitlines()
+    assert lines == ["| a\\|b |", "| --- |", "| one two |"]
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,8 @@ def test_png_and_svg(found, tmp_path, monkeypatch):
     blank = Figure((1, 1))  # drawing them all would take long
     monkeypatch.setattr(plots, "save", lambda figure, path: save(blank, path))
     files = save_figures(found, tmp_path / "figures")
-    assert {file.suffix for file in files} == {".png", ".svg", ".csv"}
-    assert len(files) == 2 * 7 + 4  # there are no claims
+    assert {file.suffix for file in files} == {".png", ".svg", ".csv", ".md"}
+    assert len(files) == 2 * 7 + 4 + 1  # there are no claims
     assert all(file.is_file() for file in files)
 
 

@@ -14,6 +14,7 @@ from matplotlib.ticker import EngFormatter
 from sfp.analysis.comparison import Comparison, claim_rows, final_rows, points
 from sfp.analysis.figures import COLOURS, STYLES, save
 from sfp.analysis.groups import METRICS, Curve
+from sfp.analysis.markdown import save_markdown
 from sfp.analysis.records import summarise, tidy
 from sfp.analysis.stats import Estimate, shown
 from sfp.analysis.tables import save_csv
@@ -26,7 +27,8 @@ def save_figures(found: Comparison, folder: Path) -> list[Path]:
     """Write every figure of a comparison as PNG and SVG, and its tables as CSV.
 
     `curves.csv` holds what is drawn, `runs.csv` every evaluation of every run,
-    `summary.csv` a line per run, `final.csv` and `claims.csv` the report's tables.
+    `summary.csv` a line per run, `final.csv` and `claims.csv` the report's tables,
+    and `tables.md` those for reading.
     """
     figures = {
         **{metric: curves_figure(found, metric) for metric in METRICS},
@@ -53,9 +55,11 @@ def save_figures(found: Comparison, folder: Path) -> list[Path]:
         "final": final_rows(found),
         "claims": claim_rows(found),
     }
-    return files + [
+    files += [
         save_csv(rows, folder / f"{name}.csv") for name, rows in tables.items() if rows
     ]
+    page = save_markdown(found, folder / "tables.md")
+    return files if page is None else [*files, page]
 
 
 def curves_figure(found: Comparison, metric: str) -> Figure | None:

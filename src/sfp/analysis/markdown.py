@@ -1,0 +1,69 @@
+"""A comparison as Markdown tables, for pages and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sfp.analysis.comparison import Comparison, Final, claim_rows
+from sfp.analysis.stats import shown
+from sfp.files import atomic_file
+
+
+def save_markdown(found: Comparison, path: Path) -> Path | None:
+    """Write the tables of a comparison; None if there is nothing in them."""
+    tables = [table for table in (finals(found), claims(found)) if table]
+    if not tables:
+        return None
+    with atomic_file(path) as draft:
+        draft.write_text("\n\n".join(tables) + "\n", encoding="utf-8")
+    return path
+
+
+def finals(found: Comparison) -> str:
+    """Methods by tasks: final return with its interval, how many solved it and when."""
+    if not found.finals:
+        return ""
+    held = {(final.label, final.task): final for final in found.finals}
+    over = found.everywhere
+    totals = found.totals["mean"] if over else {}
+    rows = []
+    for label in found.labels:
+        cells = [_cell(held.get((label, task))) for task in found.tasks]
+        if over:
+            cells.append(str(totals[label]) if label in totals else "-")
+        rows.append([label, *cells])
+    return table(
+        ["method", *found.tasks, *([f"mean over {over}"] if over else [])], rows
+    )
+
+
+def claims(found: Comparison) -> str:
+    """What is claimed, what was measured, and the verdict."""
+    rows = []
+    for row, one in zip(claim_rows(found), found.claims, strict=True):
+        tested = f"{row['better']} > {row['worse']}"
+        where = row["tasks"].replace(" ", ", ")
+        gap = str(one.pair.gap) if one.pair else "-"
+        rows.append([row["claim"], tested, where, row["measure"], gap, one.verdict])
+    head = ["claim", "tested as", "on", "of", "difference", "verdict"]
+    return table(head, rows) if rows else ""
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lines with bars; a bar or a line's end in a cell would break it."""
+    lines = [head, ["---"] * len(head), *rows]
+    safe = [
+        [" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in lines
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in safe)
+
+
+def _cell(final: Final | None) -> str:
+    if final is None:
+        return "-"
+    solved = f"{final.solved} of {final.n}"
+    if final.solved_at is not None:
+        solved += f" at {int(final.solved_at):,}"
+    ends = str(final.found) if final.finished else f"{shown(final.last)} so far"
+    return f"{ends}; {solved}"
