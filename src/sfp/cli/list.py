@@ -8,7 +8,8 @@ import tyro
 
 from sfp.cli.console import show
 
-KINDS = (
+Kind = Literal[
+    "all",
     "tasks",
     "methods",
     "explorers",
@@ -16,22 +17,11 @@ KINDS = (
     "experiments",
     "priors",
     "datasets",
-)
+]
 
 
 def list_known(
-    kind: tyro.conf.Positional[
-        Literal[
-            "all",
-            "tasks",
-            "methods",
-            "explorers",
-            "models",
-            "experiments",
-            "priors",
-            "datasets",
-        ]
-    ] = "all",
+    kind: tyro.conf.Positional[Kind] = "all",
     *,
     json: bool = False,
 ) -> None:
@@ -65,7 +55,7 @@ def list_known(
         return
     rows = [
         {"kind": table[:-1], "name": name, "summary": summary}
-        for table in KINDS
+        for table in tables
         if kind in ("all", table)
         for name, summary in tables[table]
     ]
