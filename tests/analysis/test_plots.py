@@ -92,3 +92,11 @@ def test_nothing_to_draw(tmp_path):
     found = compared(tmp_path)
     (only,) = save_figures(found, tmp_path / "figures")
     assert only.name == "summary.csv"
+
+
+def test_tasks_of_different_length_share_an_axis_in_percent(tmp_path):
+    make_run(tmp_path / "a", task="maze", steps=400)
+    make_run(tmp_path / "b", task="corridor", steps=800)
+    axis, *_ = overall_figure(compared(tmp_path)).axes
+    assert axis.get_xlabel() == "share of each task's steps"
+    assert axis.xaxis.get_major_formatter()(0.5) == "50%"

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, PercentFormatter
 
 from sfp.analysis.comparison import Comparison, claim_rows, final_rows, points
 from sfp.analysis.figures import COLOURS, STYLES, save
@@ -21,6 +21,9 @@ from sfp.analysis.tables import save_csv
 
 ABREAST = 3
 """Panels side by side, at most."""
+
+ENTRIES = 5
+"""Of a legend in a line, at most; lines are filled evenly."""
 
 
 def save_figures(found: Comparison, folder: Path) -> list[Path]:
@@ -86,6 +89,8 @@ def overall_figure(found: Comparison) -> Figure | None:
     for axis, (name, curves) in zip(axes, found.overall.items(), strict=False):
         _draw(axis, curves, found.labels)
         steps = bool(curves[0].x[-1] > 1)
+        if not steps:
+            axis.xaxis.set_major_formatter(PercentFormatter(1.0))
         axis.set(
             title=f"{name} over {found.everywhere}",
             xlabel="environment steps" if steps else "share of each task's steps",
@@ -221,6 +226,6 @@ def _legend(
     figure.legend(
         handles=handles,
         loc="outside lower center",
-        ncols=min(4, len(handles)),
+        ncols=-(-len(handles) // -(-len(handles) // ENTRIES)),
         frameon=False,
     )
