@@ -65,14 +65,14 @@ def _claims(found: Comparison, stem: str) -> str:
     rows = [
         {
             "the paper": row["claim"],
+            "verdict": _verdict(one.verdict),
             "more": row["better"],
             "than": row["worse"],
-            "on": row["tasks"].replace(" ", ", "),
-            "of": row["measure"],
             "difference": row["difference"],
             "95 % interval": interval(one.pair.gap) if one.pair else "",
             "n": row["n"],
-            "verdict": _verdict(one.verdict),
+            "of": row["measure"],
+            "on": row["tasks"].replace(" ", ", "),
         }
         for row, one in zip(plain, found.claims, strict=True)
     ]
