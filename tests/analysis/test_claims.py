@@ -9,7 +9,7 @@ from folders import make_experiment, make_grid, make_run
 from sfp.analysis.claims import Claim, check
 from sfp.analysis.comparison import claim_rows, compare
 from sfp.analysis.groups import group_runs
-from sfp.analysis.markdown import table
+from sfp.analysis.markdown import claims, table
 from sfp.analysis.plots import save_figures
 from sfp.analysis.records import read_runs
 from sfp.analysis.report import write_report
@@ -114,3 +114,23 @@ def test_a_damaged_claim_is_named(tmp_path, wrong, words):
     make_experiment(tmp_path, claims=[CLAIM | wrong])
     (warning,) = read_results(tmp_path).warnings
     assert words in warning
+
+
+def test_many_tasks_are_counted_and_what_was_not_run_is_left_out(tmp_path):
+    for task in "abcd":
+        for method in ("sfp", "sac"):
+            make_run(
+                tmp_path / "runs" / f"{task}-{method}-s0", task=task, method=method
+            )
+    tasks = {"tasks": list("abcd")}
+    make_experiment(
+        tmp_path,
+        claims=[CLAIM | tasks, CLAIM | tasks | {"worse": "BC"}],
+        aggregate=list("bcd"),
+    )
+    found = compared(tmp_path)
+    assert found.everywhere == "b, c, d"
+    assert claims(found).splitlines()[2:] == [
+        "| SFP beats <SAC> | SFP > SAC | 4 tasks | final return | 0 (n = 1) | "
+        "undecided |"
+    ]

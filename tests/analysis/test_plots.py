@@ -100,3 +100,9 @@ def test_tasks_of_different_length_share_an_axis_in_percent(tmp_path):
     axis, *_ = overall_figure(compared(tmp_path)).axes
     assert axis.get_xlabel() == "share of each task's steps"
     assert axis.xaxis.get_major_formatter()(0.5) == "50%"
+
+
+def test_nothing_is_not_magnified(tmp_path):
+    make_run(tmp_path / "a", solves_at=None)
+    axis, *_ = curves_figure(compared(tmp_path), "return").axes
+    assert axis.get_ylim() == (-0.05, 1.05)

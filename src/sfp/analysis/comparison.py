@@ -31,6 +31,9 @@ STATISTICS = {"mean": mean, "IQM": iqm}
 OURS = "sfp"
 """The method that others are compared with, if it is there."""
 
+NAMED = 3
+"""Tasks that are named one by one; more are counted."""
+
 
 @dataclass(frozen=True)
 class Final:
@@ -102,7 +105,12 @@ class Comparison:
         if len(self.averaged) < 2:
             return ""
         whole = set(self.averaged) == set(self.tasks)
-        return "all tasks" if whole else ", ".join(self.averaged)
+        return "all tasks" if whole else listed(self.averaged)
+
+
+def listed(tasks: Sequence[str]) -> str:
+    """Their names, or how many they are."""
+    return ", ".join(tasks) if len(tasks) <= NAMED else f"{len(tasks)} tasks"
 
 
 def compare(

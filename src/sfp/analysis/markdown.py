@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sfp.analysis.comparison import Comparison, Final, claim_rows
+from sfp.analysis.claims import MEASURES
+from sfp.analysis.comparison import Comparison, Final, listed
 from sfp.analysis.stats import shown
 from sfp.files import atomic_file
 
@@ -39,13 +40,13 @@ def finals(found: Comparison) -> str:
 
 
 def claims(found: Comparison) -> str:
-    """What is claimed, what was measured, and the verdict."""
+    """What is claimed, what was measured, and the verdict, where there are runs."""
     rows = []
-    for row, one in zip(claim_rows(found), found.claims, strict=True):
-        tested = f"{row['better']} > {row['worse']}"
-        where = row["tasks"].replace(" ", ", ")
-        gap = str(one.pair.gap) if one.pair else "-"
-        rows.append([row["claim"], tested, where, row["measure"], gap, one.verdict])
+    for claim, pair in ((one.claim, one.pair) for one in found.claims):
+        if pair is not None:
+            tested = f"{claim.better} > {claim.worse}"
+            measured = [listed(pair.tasks), MEASURES[claim.measure], str(pair.gap)]
+            rows.append([claim.text, tested, *measured, pair.verdict])
     head = ["claim", "tested as", "on", "of", "difference", "verdict"]
     return table(head, rows) if rows else ""
 

@@ -185,6 +185,8 @@ def _draw(
         axis.grid(alpha=0.3)
         if axis.get_ylim()[0] > 0:
             axis.set_ylim(bottom=0)
+        if not any(np.any(curve.found.value) for curve in curves):
+            axis.set_ylim(-0.05, 1.05)  # all zero: no magnified nothing
 
 
 def _forest(
