@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -18,8 +17,8 @@ from sfp.analysis.stats import (
     improvement,
     verdict,
 )
+from sfp.experiments.claims import Measure
 
-Measure: TypeAlias = Literal["final", "whole"]
 MEASURES: dict[Measure, str] = {
     "final": "final return",
     "whole": "mean return over training",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from sfp.analysis.claims import Measure
-
+Measure: TypeAlias = Literal["final", "whole"]
 Where: TypeAlias = Literal["training", "downstream"]
 
 
