@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from sfp.analysis.claims import MEASURES, Claim, Measure
 from sfp.analysis.records import RunRecord, tell_apart
@@ -130,7 +130,7 @@ def _attachments(
 
 def _claim(entry: dict[str, Any]) -> Claim:
     named = _word(entry, "measure", "final")
-    if named not in get_args(Measure):
+    if named not in MEASURES:
         raise unknown("measure", named, MEASURES, "See docs/report.md.")
     text, better, worse = (_word(entry, key) for key in ("text", "better", "worse"))
     return Claim(text, better, worse, _names(entry, "tasks"), cast(Measure, named))

@@ -72,7 +72,7 @@ def _claims(found: Comparison, stem: str) -> str:
             "95 % interval": interval(one.pair.gap) if one.pair else "",
             "n": row["n"],
             "of": row["measure"],
-            "on": row["tasks"].replace(" ", ", "),
+            "on": ", ".join(one.pair.tasks if one.pair else one.claim.tasks),
         }
         for row, one in zip(plain, found.claims, strict=True)
     ]
