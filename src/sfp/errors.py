@@ -24,6 +24,10 @@ class MissingColumn(SfpError):
     """The data does not hold what was asked for."""
 
 
+class Empty(SfpError):
+    """There is no episode in the data."""
+
+
 def unknown(kind: str, name: str, known: Iterable[str], remedy: str) -> SfpError:
     """The error for a name that is in no table, with the nearest ones that are."""
     known = sorted(known)

@@ -201,6 +201,44 @@ def npz_with(mark):
     return write
 
 
+def folder_of(write_one):
+    """A folder with a file per episode, in no order of names as text."""
+
+    def write(folder, episodes, **more):
+        path = folder / write_one.__name__
+        path.mkdir()
+        for number, episode in enumerate(episodes):
+            write_one(path / f"take{number}", episode)
+        (path / "notes.txt").write_text("to be left alone")
+        (path / ".hidden.csv").write_text("likewise")
+        return path
+
+    return write
+
+
+def csv_file(path, episode):
+    """Every column, and one that is not a number."""
+    heads = {"actions": "action", "observations": "observation", "goals": "goal"}
+    names = ["time"]
+    for column, head in heads.items():
+        names += [f"{head}.{i}" for i in range(episode[column].shape[1])]
+    rows = np.concatenate([episode[column] for column in heads], axis=1)
+    lines = [",".join(["at noon", *(repr(float(x)) for x in row)]) for row in rows]
+    path.with_suffix(".csv").write_text("\n".join([",".join(names), *lines, ""]))
+
+
+def npy_file(path, episode):
+    np.save(path.with_suffix(".npy"), episode["actions"])
+
+
+def npz_file(path, episode):
+    np.savez(path.with_suffix(".npz"), **episode)
+
+
+def hdf5_file(path, episode):
+    write_d4rl(path.parent, [episode]).rename(path.with_suffix(".hdf5"))
+
+
 FORMATS = {
     "minari-hdf5": minari_goals("hdf5"),
     "minari-arrow": minari_goals("arrow"),
@@ -222,7 +260,18 @@ COLUMNS = {
     "d4rl": ("observations", "goals"),
     "robomimic": (),
     "npz": ("observations", "goals"),
+    "csv": ("observations", "goals"),
+    "npy": (),
+    "hdf5": ("observations", "goals"),
 }
+
+
+FOLDERS = {
+    f"{write.__name__.split('_')[0]}-folder": folder_of(write)
+    for write in (csv_file, npy_file, npz_file, hdf5_file)
+}
+
+ALL = FORMATS | FOLDERS
 
 
 @pytest.fixture(params=FORMATS)
@@ -237,9 +286,10 @@ def columns_of(form):
 # --- what is put in comes out -------------------------------------------------------
 
 
+@pytest.mark.parametrize("form", ALL)
 def test_what_is_put_in_comes_out(form, tmp_path):
     episodes = recorded()
-    path = FORMATS[form](tmp_path, episodes)
+    path = ALL[form](tmp_path, episodes)
     data = load(path)
     assert data.columns == ("actions",)
     np.testing.assert_array_equal(data.actions, joined(episodes))
@@ -253,8 +303,9 @@ def test_what_is_put_in_comes_out(form, tmp_path):
     assert str(path) == data.source or form.startswith("minari")
 
 
+@pytest.mark.parametrize("form", ALL)
 def test_bounds_and_rate_as_declared(form, tmp_path):
-    data = load(FORMATS[form](tmp_path, recorded()))
+    data = load(ALL[form](tmp_path, recorded()))
     if form.startswith("minari"):
         assert data.bounds_known
         assert (data.low.tolist(), data.high.tolist()) == ([-2, -3], [2, 3])
@@ -264,9 +315,10 @@ def test_bounds_and_rate_as_declared(form, tmp_path):
     assert data.rate == (10 if form.startswith("lerobot") else None)
 
 
+@pytest.mark.parametrize("form", ALL)
 def test_more_than_ten_episodes_stay_in_order(form, tmp_path):
     episodes = recorded((2, 3) * 6)
-    data = load(FORMATS[form](tmp_path, episodes))
+    data = load(ALL[form](tmp_path, episodes))
     np.testing.assert_array_equal(data.actions, joined(episodes))
     assert data.lengths.tolist() == [2, 3] * 6
 
@@ -325,14 +377,129 @@ def test_integers_are_refused(form, tmp_path):
         load(path)
 
 
+@pytest.mark.parametrize("form", ALL)
 def test_columns_that_are_not_there_are_named(form, tmp_path):
-    path = FORMATS[form](tmp_path, recorded())
+    path = ALL[form](tmp_path, recorded())
     with pytest.raises(SfpError) as caught:
         load(path, columns=["images"])
     assert re.search("lacks|actions only", str(caught.value))
     assert "images" in str(caught.value)
     with pytest.raises(SfpError, match="unknown column 'image': did you mean images"):
         load(path, columns=["image"])
+
+
+# --- tables and folders of files ----------------------------------------------------
+
+
+def written(path, text):
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0.5,-1\n1e-1,2\n",
+        "0.5;-1\n1e-1;2",
+        "0.5\t-1\n\n1e-1\t2\n",
+        "\ufeff0.5, -1\r\n1e-1, 2\r\n",
+        "0,1\n0.5,-1\n0.1,2\n",
+        "action_0,action_1\n0.5,-1\n0.1,2\n",
+        "# action 0, action 1\n0.5,-1\n0.1,2\n",
+        '"t","Actions[0]","Actions[1]"\n"one, two",0.5,-1\n,0.1,2\n',
+    ],
+)
+def test_tables_of_any_make(text, tmp_path):
+    data = load(written(tmp_path / "one.csv", text))
+    np.testing.assert_array_equal(data.actions, np.float32([[0.5, -1], [0.1, 2]]))
+    assert data.names == ()  # numbers name nothing
+
+
+def test_a_tables_names_are_kept(tmp_path):
+    text = "action_x,goal,actions.grip\n1,5,0\n0,6,1\n"
+    data = load(written(tmp_path / "one.csv", text), columns=["goals"])
+    assert data.names == ("x", "grip")
+    np.testing.assert_array_equal(data.actions, [[1, 0], [0, 1]])
+    np.testing.assert_array_equal(data.goals, [[5], [6]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t,x\n1,2\n3,4\n", "lacks 'actions': .* begin with 'action'.* 't,x'"),
+        ("1 2\n3 4\n", "lacks 'actions': .* commas, .* '1 2'"),
+        ("1,2\n3,four\n", "cannot read .*two.csv: .*four.* not a table of numbers"),
+        ("1,2\n3\n", "cannot read .*two.csv"),
+        ("1,2\n3,nan\n", "two.csv: the action of episode 0, step 1 is NaN"),
+        ("action\n", r"two.csv (is empty|: episode 0 has 0 action\(s\))"),
+        ("", "two.csv"),
+        ("1,2\n", r"two.csv: episode 0 has 1 action\(s\)"),
+        ("1,2,3\n4,5,6\n", "two.csv has actions of 3 dimensions, .*one.csv of 2"),
+        (
+            "action_y,action_x\n1,2\n3,4\n",
+            r"two.csv has actions of 2 dimensions \(y, x\), .*one.csv of 2",
+        ),
+    ],
+)
+def test_of_a_bad_file_in_a_folder_its_name_is_given(text, message, tmp_path):
+    written(tmp_path / "of" / "one.csv", "1,2\n3,4\n")
+    written(tmp_path / "of" / "two.csv", text)
+    with pytest.raises(SfpError, match=message):
+        load(tmp_path / "of")
+
+
+def test_short_files_of_a_folder_can_be_dropped(tmp_path):
+    for name, rows in {"a": 3, "b": 1, "c": 0, "d": 2}.items():
+        np.save(tmp_path / f"{name}.npy", np.ones((rows, 2)))
+    with pytest.raises(SfpError, match=r"b.npy: episode 0 has 1 action\(s\)"):
+        load(tmp_path)
+    assert load(tmp_path, drop_short=True).lengths.tolist() == [3, 2]
+    for name in "ad":
+        (tmp_path / f"{name}.npy").unlink()
+    with pytest.raises(SfpError, match="is empty"):
+        load(tmp_path, drop_short=True)
+
+
+def test_a_folder_of_two_kinds_is_refused(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((3, 2)))
+    np.savez(tmp_path / "a.npz", actions=np.ones((3, 2)))
+    with pytest.raises(SfpError, match=r"holds \.npy and \.npz files: expected one"):
+        load(tmp_path)
+
+
+def test_bounds_and_rate_of_a_folder(tmp_path):
+    path = folder_of(csv_file)(tmp_path, recorded())
+    stated = {"low": [-2, -3], "high": [2, 3], "rate": 20}
+    (path / "bounds.json").write_text(json.dumps(stated))
+    data = load(path)
+    assert (data.low.tolist(), data.high.tolist()) == ([-2, -3], [2, 3])
+    assert (data.rate, data.bounds_known) == (20, True)
+    for wrong in ({"low": [-2, -3]}, stated | {"hz": 3}, stated | {"low": -2}, [1]):
+        (path / "bounds.json").write_text(json.dumps(wrong))
+        with pytest.raises(SfpError, match=r"bounds\.json: expected"):
+            load(path)
+    (path / "bounds.json").write_text(json.dumps(stated | {"low": [0]}))
+    with pytest.raises(SfpError, match="1 lower and 2 upper bounds"):
+        load(path)
+
+
+def test_bounds_that_files_state_must_agree(tmp_path):
+    actions = np.ones((3, 1))
+    for number, high in enumerate((4.0, 4.0)):
+        np.savez(tmp_path / f"{number}.npz", actions=actions, low=[0.0], high=[high])
+    assert load(tmp_path).high.tolist() == [4]
+    np.savez(tmp_path / "2.npz", actions=actions, low=[0.0], high=[5.0])
+    with pytest.raises(SfpError, match=r"2\.npz has other bounds .* than .*0\.npz"):
+        load(tmp_path)
+
+
+def test_arrays_of_equal_episodes(tmp_path):
+    np.save(tmp_path / "a.npy", np.zeros((4, 3, 2)))
+    assert load(tmp_path / "a.npy").lengths.tolist() == [3] * 4
+    np.save(tmp_path / "b.npy", np.array([{}], object))
+    with pytest.raises(SfpError, match=r"cannot read .*b.npy"):
+        load(tmp_path / "b.npy")
 
 
 # --- Minari -------------------------------------------------------------------------
@@ -1064,8 +1231,8 @@ def test_unsupported_files_and_folders(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder.npz").mkdir()
-    (tmp_path / "table.csv").write_text("1,2\n")
-    for name in ("folder", "folder.npz", "table.csv", "", ".", "/dev/null"):
+    (tmp_path / "table.txt").write_text("1,2\n")
+    for name in ("folder", "folder.npz", "table.txt", "", ".", "/dev/null"):
         with pytest.raises(SfpError, match=r"cannot tell the format of .*: expected"):
             load(name)
 

@@ -24,7 +24,10 @@ def data(
 ) -> None:
     """Describe recordings: what they hold and what will hurt a density model.
 
-    Reads Minari datasets, LeRobot v2 and v3 folders, HDF5 (D4RL, robomimic) and npz.
+    Reads Minari datasets, LeRobot v2 and v3 folders, files of HDF5 (D4RL, robomimic),
+    npz, npy and CSV, and folders of such files, an episode each:
+        sfp data my/recordings
+
     Actions and episode boundaries are enough; nothing else is read unless asked for.
 
     Args:

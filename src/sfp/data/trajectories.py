@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sfp.errors import SfpError
+from sfp.errors import Empty, SfpError
 from sfp.types import Actions, Bounds, Ends
 
 Episode = dict[str, np.ndarray]
@@ -54,7 +54,7 @@ class Trajectories:
 
     def __post_init__(self):
         if len(self.ends) == 0 or len(self.actions) == 0:
-            raise SfpError(
+            raise Empty(
                 f"{self.source} is empty: expected at least one episode of "
                 f"{SHORTEST} actions."
             )
@@ -204,7 +204,7 @@ def assemble(
             )
         kept.append({**episode, "actions": actions})
     if not kept:
-        raise SfpError(
+        raise Empty(
             f"{source} is empty: expected at least one episode of {SHORTEST} actions."
         )
     columns = {c: np.concatenate([e[c] for e in kept]) for c in kept[0]}

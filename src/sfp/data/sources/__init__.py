@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
-from sfp.data.sources import hdf5, lerobot, minari, npz
+from sfp.data.sources import folder, hdf5, lerobot, minari, npy, npz, table
+from sfp.data.sources.reading import read_as
 from sfp.data.trajectories import COLUMNS, Trajectories
 from sfp.errors import MissingColumn, SfpError, unknown
 
-FORMATS = (minari, lerobot, hdf5, npz)
+FORMATS = (minari, lerobot, hdf5, npz, npy, table, folder)
 
 
 def load(
@@ -23,7 +25,10 @@ def load(
     optional: str | None = None,
     drop_short: bool = False,
 ) -> Trajectories:
-    """Read recordings: a Minari dataset id, a LeRobot folder, an HDF5 or npz file.
+    """Read recordings: a Minari dataset id, a LeRobot folder, a file or many.
+
+    Files are HDF5 (D4RL, robomimic), npz, npy and CSV; a folder of files of one kind is
+    read in the order of their names, an episode each.
 
     Only the columns asked for are read; actions always are.
 
@@ -45,18 +50,11 @@ def load(
     path = _find(source)
     for module in FORMATS:
         if module.matches(path):
-            try:
-                return module.read(path, wanted, drop_short=drop_short)
-            except SfpError:
-                raise
-            except Exception as error:  # libraries raise all sorts on a damaged file
-                raise SfpError(
-                    f"cannot read {path}: {_reason(error)}. The file is truncated, "
-                    f"damaged or not {module.NAME}; copy or download it again."
-                ) from error
+            reader = partial(module.read, drop_short=drop_short)
+            return read_as(module.NAME, reader, path, wanted)
     raise SfpError(
-        f"cannot tell the format of {path}: expected a Minari or LeRobot folder, "
-        "a D4RL-style .hdf5 or a .npz file."
+        f"cannot tell the format of {path}: expected a Minari or LeRobot folder, an "
+        ".hdf5 (D4RL, robomimic), .npz, .npy or .csv file, or a folder of such files."
     )
 
 
@@ -72,12 +70,6 @@ def _find(source: str | Path) -> Path:
         "Make one with `sfp collect`, fetch one with `minari download`, or give a path."
     )
     raise unknown("dataset", str(source), minari.local_datasets(), remedy)
-
-
-def _reason(error: Exception) -> str:
-    """The beginning of what a library says, which may be pages."""
-    line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-    return line if len(line) < 300 else f"{line[:300]} ..."
 
 
 __all__ = ["FORMATS", "load"]

@@ -14,6 +14,7 @@ from sfp.data.trajectories import Episode, Trajectories, assemble
 from sfp.errors import MissingColumn, SfpError
 
 NAME = "HDF5"
+SUFFIXES = (".hdf5", ".h5")
 D4RL: dict[str, str] = {
     "actions": "actions",
     "observations": "observations",
@@ -23,7 +24,7 @@ D4RL: dict[str, str] = {
 
 def matches(path: Path) -> bool:
     """Whether this is an HDF5 file, by its name."""
-    return path.is_file() and path.suffix in (".hdf5", ".h5")
+    return path.is_file() and path.suffix in SUFFIXES
 
 
 def read(

@@ -22,13 +22,23 @@ def matches(path: Path) -> bool:
 
 
 def read(
-    path: Path, columns: tuple[str, ...], *, drop_short: bool = False
+    path: Path,
+    columns: tuple[str, ...],
+    *,
+    drop_short: bool = False,
+    whole: bool = False,
 ) -> Trajectories:
     """Read `actions` (steps, dims) with boundaries, or (episodes, steps, dims).
 
     Boundaries are `episode_ends` (exclusive), `episode_lengths`, or the flags
     `terminals` and `timeouts`. `observations`, `goals`, `images` run along; `low`,
     `high` (action bounds) and `rate` (Hz) are optional. Nothing is unpickled.
+
+    Args:
+        path: of the file.
+        columns: what to read.
+        drop_short: leave out episodes of fewer than two actions.
+        whole: a file that does not say where episodes end is a single one.
     """
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         missing = [c for c in columns if c not in archive.files]
@@ -40,7 +50,10 @@ def read(
         values = {c: _array(archive, c, path) for c in columns}
         marks = {k: _array(archive, k, path) for k in BOUNDARIES if k in archive.files}
         extra = {k: _array(archive, k, path) for k in EXTRA if k in archive.files}
-    cut = _stacked if values["actions"].ndim == 3 else split
+    stacked = values["actions"].ndim == 3
+    if whole and not marks and not stacked:
+        marks = {"episode_lengths": np.array([len(values["actions"])])}
+    cut = _stacked if stacked else split
     return assemble(
         cut(values, marks, source=str(path)),
         source=str(path),

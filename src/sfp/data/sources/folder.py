@@ -1,0 +1,152 @@
+"""A folder of recordings: files of one kind, by default an episode each."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sfp.data.sources import hdf5, npy, npz, table
+from sfp.data.sources.reading import read_as
+from sfp.data.trajectories import Episode, Trajectories, assemble
+from sfp.errors import Empty, SfpError
+
+NAME = "a folder of recordings"
+KINDS = {
+    **dict.fromkeys(table.SUFFIXES, (table.NAME, table.read)),
+    **dict.fromkeys(hdf5.SUFFIXES, (hdf5.NAME, hdf5.read)),
+    ".npz": (npz.NAME, partial(npz.read, whole=True)),
+    ".npy": (npy.NAME, npy.read),
+}
+BOUNDS = "bounds.json"
+
+
+class Scale(NamedTuple):
+    """What is true of all files.
+
+    Attributes:
+        low: lower action bounds; None if they are unknown.
+        high: upper action bounds.
+        rate: actions per second.
+    """
+
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+    rate: float | None = None
+
+
+def matches(path: Path) -> bool:
+    """Whether this folder has files of a kind that holds actions."""
+    return path.is_dir() and bool(_files(path))
+
+
+def read(
+    path: Path, columns: tuple[str, ...], *, drop_short: bool = False
+) -> Trajectories:
+    """Read CSV, npy, npz or HDF5 files in the order of their names, 2 before 10.
+
+    `bounds.json`, if it is there, states what such files cannot: the bounds `low` and
+    `high` of an action, a number per dimension, and the `rate` in Hz.
+    """
+    files = _files(path)
+    kinds = sorted({file.suffix for file in files})
+    if len(kinds) > 1:
+        raise SfpError(
+            f"{path} holds {' and '.join(kinds)} files: expected one kind, as the "
+            "same recording may be there twice. Move the others away."
+        )
+    name, reader = KINDS[kinds[0]]
+    parts: list[Trajectories] = []
+    for file in files:
+        try:
+            part = read_as(name, partial(reader, drop_short=drop_short), file, columns)
+        except Empty:
+            if not drop_short:
+                raise
+            continue
+        _check_alike(part, parts[0] if parts else part)
+        parts.append(part)
+    scale = _stated(path) or _common(parts)
+    return assemble(
+        _episodes(parts),
+        source=str(path),
+        names=parts[0].names if parts else (),
+        **scale._asdict(),
+    )
+
+
+def _files(path: Path) -> list[Path]:
+    """Its recordings; hidden files are none."""
+    found = [file for file in path.iterdir() if file.suffix in KINDS]
+    found = [f for f in found if f.is_file() and not f.name.startswith(".")]
+    return sorted(found, key=_natural)
+
+
+def _natural(file: Path) -> list[tuple[int, str]]:
+    """`take2` before `take10`."""
+    pieces = re.split(r"(\d+)", file.name)
+    return [(int(p), "") if p.isdigit() else (-1, p) for p in pieces]
+
+
+def _check_alike(part: Trajectories, first: Trajectories) -> None:
+    if part.dims != first.dims or part.names != first.names:
+        raise SfpError(
+            f"{part.source} has actions of {_described(part)}, {first.source} of "
+            f"{_described(first)}: expected the same. Split the recordings by action "
+            "space."
+        )
+
+
+def _described(part: Trajectories) -> str:
+    return f"{part.dims} dimensions" + (
+        f" ({', '.join(part.names)})" * bool(part.names)
+    )
+
+
+def _episodes(parts: list[Trajectories]) -> Iterator[Episode]:
+    for part in parts:
+        for start, end in zip(part.starts, part.ends, strict=True):
+            yield {c: getattr(part, c)[start:end] for c in part.columns}
+
+
+def _stated(path: Path) -> Scale | None:
+    """What `bounds.json` says."""
+    file = path / BOUNDS
+    if not file.exists():
+        return None
+    try:
+        given: dict[str, Any] = json.loads(file.read_text())
+        low, high = (np.array(given.pop(k), np.float64) for k in ("low", "high"))
+        rate = given.pop("rate", None)
+        scale = Scale(low.tolist(), high.tolist(), rate and float(rate))
+        if given or low.ndim != 1 or high.ndim != 1:
+            raise ValueError
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SfpError(
+            f'{file}: expected {{"low": [...], "high": [...]}} with a number per '
+            'dimension of an action, and "rate" in Hz if it is known.'
+        ) from error
+    return scale
+
+
+def _common(parts: list[Trajectories]) -> Scale:
+    """What the files say themselves, if they agree."""
+    if not all(part.bounds_known for part in parts) or not parts:
+        return Scale()
+    first = parts[0]
+    for part in parts:
+        if not (
+            np.array_equal(part.low, first.low)
+            and np.array_equal(part.high, first.high)
+            and part.rate == first.rate
+        ):
+            raise SfpError(
+                f"{part.source} has other bounds or another rate than {first.source}: "
+                f"expected the same. Say what holds in {BOUNDS}, or split them."
+            )
+    return Scale(first.low.tolist(), first.high.tolist(), first.rate)

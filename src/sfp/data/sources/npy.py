@@ -1,0 +1,34 @@
+"""NumPy arrays: the actions of one episode, or of several of equal length."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from sfp.data.trajectories import Trajectories, assemble
+from sfp.errors import MissingColumn
+
+NAME = "a NumPy array"
+
+
+def matches(path: Path) -> bool:
+    """Whether this is a .npy file."""
+    return path.is_file() and path.suffix == ".npy"
+
+
+def read(
+    path: Path, columns: tuple[str, ...], *, drop_short: bool = False
+) -> Trajectories:
+    """Read actions of shape (steps, dims) or (episodes, steps, dims)."""
+    if columns != ("actions",):
+        raise MissingColumn(
+            f"{path} lacks {columns[1]!r}: a .npy file holds actions only."
+        )
+    actions = np.load(path, allow_pickle=False)
+    episodes = actions if actions.ndim == 3 else [actions]
+    return assemble(
+        [{"actions": episode} for episode in episodes],
+        source=str(path),
+        drop_short=drop_short,
+    )
