@@ -1,5 +1,7 @@
 """What `sfp data` says about recordings, and each warning exactly when it is due."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -149,17 +151,16 @@ def test_constants_alone_are_not_called_uncorrelated():
 
 def test_numbers_by_hand():
     actions = np.float32([[0, 1], [0.5, 1], [0.5, -1], [-1, 1], [2, 1]])
-    found = describe(
-        Trajectories(
-            actions,
-            ends=np.array([3, 5]),
-            low=np.float32([-1, -1]),
-            high=np.float32([1, 1]),
-            source="by hand",
-            rate=25.0,
-            observations=np.zeros((5, 1)),
-        )
+    data = Trajectories(
+        actions,
+        ends=np.array([3, 5]),
+        low=np.float32([-1, -1]),
+        high=np.float32([1, 1]),
+        source="by hand",
+        rate=25.0,
+        observations=np.zeros((5, 1)),
     )
+    found = describe(data)
     assert found.summary == {
         "source": "by hand",
         "episodes": 2,
@@ -175,6 +176,10 @@ def test_numbers_by_hand():
     }
     first, second = found.rows
     assert first["dimension"] == 0
+    assert "name" not in first
+    named = describe(replace(data, names=("x", "grip")))
+    assert [row["name"] for row in named.rows] == ["x", "grip"]
+    assert any("dimension 0 (x): 20.00%" in line for line in named.warnings)
     assert (first["low"], first["high"], first["min"], first["max"]) == (-1, 1, -1, 2)
     assert first["mean"] == pytest.approx(0.4)
     assert first["std"] == pytest.approx(np.sqrt(1.1 - 0.16))

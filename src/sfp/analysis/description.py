@@ -63,6 +63,7 @@ def _dimension(data: Trajectories, i: int, slow: float) -> dict:
     wide = values.astype(np.float64)
     return {
         "dimension": i,
+        **({"name": data.names[i]} if data.names else {}),
         "low": low,
         "high": high,
         "min": float(values.min()),
@@ -119,6 +120,7 @@ def _warnings(data: Trajectories, rows: list[dict]) -> list[str]:
     found = []
     for row in rows:
         name = f"dimension {row['dimension']}"
+        name += f" ({row['name']})" if "name" in row else ""
         moves = row["kind"] == "continuous"
         if row["kind"] == "constant":
             found.append(
@@ -163,7 +165,8 @@ def _warnings(data: Trajectories, rows: list[dict]) -> list[str]:
         )
     if not data.bounds_known:
         found.append(
-            "the recording does not say the action bounds; taken from the data. Check "
-            "that they are your environment's."
+            "the recording does not say the action bounds; taken from the data. If "
+            "they are not your environment's, state them: bounds.json in a folder of "
+            "files, `low` and `high` in an npz."
         )
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -42,7 +43,9 @@ class Scale(NamedTuple):
 
 def matches(path: Path) -> bool:
     """Whether this folder has files of a kind that holds actions."""
-    return path.is_dir() and bool(_files(path))
+    with contextlib.suppress(OSError):  # a folder that may not be read
+        return path.is_dir() and bool(_files(path))
+    return False
 
 
 def read(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from sfp.data.trajectories import Trajectories, assemble
-from sfp.errors import MissingColumn
+from sfp.errors import Empty, MissingColumn
 
 NAME = "a table of numbers"
 SUFFIXES = (".csv", ".tsv")
@@ -36,7 +36,9 @@ def read(
     """
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     lines = [line for line in lines if line.strip()]
-    first = lines[0].lstrip("# ") if lines else ""
+    if not lines:
+        raise Empty(f"{path} is empty: expected a row of numbers per step.")
+    first = lines[0].lstrip("# ")
     comma = next((mark for mark in "\t;" if mark in first), ",")
     fields = [name.strip() for name in next(csv.reader([first], delimiter=comma), [])]
     places, names = {"actions": list(range(len(fields)))}, []
