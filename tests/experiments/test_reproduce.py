@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from sfp.errors import SfpError
 from sfp.experiments.jobs import make_jobs, price
 from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.recipes import PriorRecipe, Recording
+from sfp.priors.store import find_prior, read_fingerprint
 
 CACHE = Path(__file__).parent.parent.parent / ".venv" / "xla"
 SMALL = {
@@ -276,6 +279,29 @@ def test_another_run_in_its_place_is_refused(tmp_path):
         (folder / "config.json").write_text(json.dumps(config | change))
         with pytest.raises(SfpError, match="holds another run, or a damaged one"):
             cell.check(tmp_path)
+
+
+def test_a_run_of_another_prior_is_refused(tmp_path):
+    given = Overrides(methods=("sfp",), tasks=("maze",), seeds=(0,))
+    (shipped,) = make_plan("transfer", overrides=given).entries
+    given = replace(given, methods=("gaussian",))
+    (fitted,) = make_plan("models", overrides=given).entries
+    for cell, prior in ((shipped.cell, "room"), (fitted.cell, "reach")):
+        folder = cell.folder(tmp_path)
+        folder.mkdir(parents=True)
+        config = {"task": "maze", "method": "sfp", "seed": 0, "prior": "of old"}
+        config["schedule"] = {"steps": 40_000}
+        (folder / "config.json").write_text(json.dumps(config))
+        if cell is fitted.cell:
+            cell.check(tmp_path)  # the prior is not there (yet)
+            shutil.copytree(find_prior("reach"), cell.prior.folder(tmp_path))
+        with pytest.raises(
+            SfpError, match=r"trained with another prior than .* is now"
+        ):
+            cell.check(tmp_path)
+        config["prior"] = read_fingerprint(prior)
+        (folder / "config.json").write_text(json.dumps(config))
+        cell.check(tmp_path)
 
 
 def test_list_experiments(run):

@@ -10,6 +10,7 @@ from pathlib import Path
 from sfp.config import GROUPS
 from sfp.errors import SfpError
 from sfp.experiments.recipes import PriorRecipe, Recording, Words
+from sfp.training.folder import CONFIG
 from sfp.training.settings import configure
 
 Setting = tuple[str, str | int | float | bool | None]
@@ -64,7 +65,7 @@ class Cell:
 
     def check(self, out: Path) -> None:
         """Refuse a folder of that name which holds another run."""
-        path = self.folder(out) / "config.json"
+        path, held = self.folder(out) / CONFIG, {}
         try:
             held = json.loads(path.read_text())
             flat = {
@@ -79,6 +80,11 @@ class Cell:
         if not right:
             raise SfpError(
                 f"{path.parent} holds another run, or a damaged one: move it away."
+            )
+        if self.prior and self.prior.fingerprint(out) not in (None, held.get("prior")):
+            raise SfpError(
+                f"{path.parent} was trained with another prior than "
+                f"{self.prior.find(out)} is now: move the run away, or put that back."
             )
 
 

@@ -13,7 +13,7 @@ from sfp.envs.maze import EPISODE_STEPS
 from sfp.errors import SfpError
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.fit import PRESETS
-from sfp.priors.store import shipped
+from sfp.priors.store import CONFIG, read_fingerprint, shipped
 
 Words = tuple[str, ...]
 """Of a command: `sfp WORDS...`."""
@@ -128,6 +128,12 @@ class PriorRecipe:
         """What `--prior` takes."""
         return self.shipped or str(self.folder(out))
 
+    def fingerprint(self, out: Path) -> str | None:
+        """What tells it from any other; None as long as it is not fitted."""
+        if not self.shipped and not (self.folder(out) / CONFIG).is_file():
+            return None
+        return _fingerprint(self.find(out))
+
     def folder(self, out: Path) -> Path:
         """Where it is kept if it does not ship."""
         return out / "priors" / self.slug
@@ -144,7 +150,7 @@ class PriorRecipe:
 
     def check(self, out: Path) -> None:
         """Refuse a folder of that name which holds another prior."""
-        path = self.folder(out) / "config.json"
+        path = self.folder(out) / CONFIG
         try:
             card = json.loads(path.read_text())
             seen = Conditioning(card["past_actions"], card["state"])
@@ -165,6 +171,11 @@ class PriorRecipe:
     def sees(self) -> Conditioning:
         """What it is conditioned on."""
         return Conditioning(self.past_actions, self.state)
+
+
+@functools.cache
+def _fingerprint(name: str) -> str:
+    return read_fingerprint(name)
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -122,10 +123,7 @@ def load_prior(name: str | Path) -> Prior:
 def open_prior(name: str | Path) -> tuple[Prior, Card]:
     """A prior and its card; every bit, shape and number is checked."""
     folder = find_prior(name)
-    verify_checksums(folder)
-    card = _read_card(folder / CONFIG)
-    like = eqx.filter_eval_shape(_skeleton, card)
-    prior = load_tree(folder / WEIGHTS, like, finite=True)
+    prior, card = _read(folder)
     for bound, stated in ((prior.frame.low, card.low), (prior.frame.high, card.high)):
         if not jnp.allclose(bound, jnp.asarray(stated, jnp.float32)):
             raise SfpError(f"{folder}: {CONFIG} and {WEIGHTS} disagree on the bounds.")
@@ -135,6 +133,20 @@ def open_prior(name: str | Path) -> tuple[Prior, Card]:
     if not (jnp.isfinite(sample).all() and (scales > 0).all()):
         raise SfpError(f"{folder} proposes no finite action; do not trust this prior.")
     return prior, card
+
+
+def fingerprint(prior: Prior) -> str:
+    """What tells a prior from any other: all of its numbers."""
+    digest = hashlib.sha256()
+    for leaf in jax.tree.leaves(prior):
+        digest.update(np.ascontiguousarray(leaf).tobytes())
+    return digest.hexdigest()[:16]
+
+
+def read_fingerprint(name: str | Path) -> str:
+    """That of a prior in its folder, or of one that ships."""
+    prior, _ = _read(find_prior(name))
+    return fingerprint(prior)
 
 
 def shipped() -> list[str]:
@@ -155,6 +167,13 @@ def find_prior(name: str | Path) -> Path:
             "`sfp fit ... --out` writes it."
         )
     raise unknown("prior", str(name), shipped(), "Or give the folder of one.")
+
+
+def _read(folder: Path) -> tuple[Prior, Card]:
+    verify_checksums(folder)
+    card = _read_card(folder / CONFIG)
+    like = eqx.filter_eval_shape(_skeleton, card)
+    return load_tree(folder / WEIGHTS, like, finite=True), card
 
 
 def _read_card(path: Path) -> Card:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import signal
 import threading
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
-import jax
 import numpy as np
 
 from sfp.agents.base import Agent
@@ -28,7 +26,7 @@ from sfp.envs.registry import CUSTOM_MAZE, TASKS
 from sfp.errors import SfpError, at_least, unknown
 from sfp.files import atomic_file, locked, sweep_all
 from sfp.priors.base import Prior, check_actions, check_names
-from sfp.priors.store import load_prior
+from sfp.priors.store import fingerprint, load_prior
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import solved_at
 from sfp.training.folder import FINISHED, check_config, check_folder
@@ -158,7 +156,7 @@ def train(
         task=world.name,
         method=method,
         seed=seed,
-        prior=_fingerprint(prior) if prior is not None else None,
+        prior=fingerprint(prior) if prior is not None else None,
         data=data.fingerprint[:16] if data is not None else None,
         threads=threads(),
         schedule=schedule,
@@ -284,13 +282,6 @@ def _check_prior(prior: Prior, called: str, world: World) -> None:
 
 def _of(table: Any, suite: str) -> float:
     return table.get(suite, table[""])
-
-
-def _fingerprint(prior: Prior) -> str:
-    digest = hashlib.sha256()
-    for leaf in jax.tree.leaves(prior):
-        digest.update(np.ascontiguousarray(leaf).tobytes())
-    return digest.hexdigest()[:16]
 
 
 @contextlib.contextmanager
