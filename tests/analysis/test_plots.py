@@ -106,3 +106,16 @@ def test_nothing_is_not_magnified(tmp_path):
     make_run(tmp_path / "a", solves_at=None)
     axis, *_ = curves_figure(compared(tmp_path), "return").axes
     assert axis.get_ylim() == (-0.05, 1.05)
+
+
+def test_a_trifle_is_not_magnified(tmp_path):
+    make_run(tmp_path / "a", task="maze")
+    make_run(tmp_path / "b", task="corridor", solves_at=None)
+    found = compared(tmp_path)
+    assert found.least_height("maze", "return") == 0
+    assert (
+        found.least_height("corridor", "return")
+        == found.panels["maze", "return"][0].found.value.max()
+    )
+    tall, flat = (axis.get_ylim()[1] for axis in curves_figure(found, "return").axes)
+    assert flat == pytest.approx(tall, rel=0.1)

@@ -34,6 +34,9 @@ OURS = "sfp"
 NAMED = 3
 """Tasks that are named one by one; more are counted."""
 
+TRIFLE = 0.05
+"""A panel below this share of the highest one is not magnified to full height."""
+
 
 @dataclass(frozen=True)
 class Final:
@@ -106,6 +109,20 @@ class Comparison:
             return ""
         whole = set(self.averaged) == set(self.tasks)
         return "all tasks" if whole else listed(self.averaged)
+
+    def least_height(self, task: str, metric: str) -> float:
+        """How high a panel must reach: as the highest, if its own is a trifle to it."""
+        heights = {t: _height(c) for (t, m), c in self.panels.items() if m == metric}
+        highest = max(heights.values())
+        return highest if heights[task] < TRIFLE * highest else 0.0
+
+
+def _height(curves: Sequence[Curve]) -> float:
+    values = [np.zeros(1)]
+    for one in curves:
+        values += [one.found.value, *(held for _, held in one.seeds.values())]
+    joined = np.abs(np.concatenate(values))
+    return float(np.max(joined, where=np.isfinite(joined), initial=0.0))
 
 
 def listed(tasks: Sequence[str]) -> str:

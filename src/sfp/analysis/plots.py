@@ -76,6 +76,8 @@ def curves_figure(found: Comparison, metric: str) -> Figure | None:
         axis.set(title=task, xlabel="environment steps")
         if METRICS[metric].unit:
             axis.set_ylim(-0.02, 1.04)
+        else:
+            _raise(axis, found.least_height(task, metric))
     axes[0].set_ylabel(METRICS[metric].title)
     _legend(figure, found.labels, kept.values())
     return figure
@@ -144,6 +146,8 @@ def mixing_figure(found: Comparison) -> Figure | None:
             c for c in found.panels.get((task, "return"), []) if c.label in named
         ]
         _draw(axis, returns, found.labels)
+        if returns:
+            _raise(axis, found.least_height(task, "return"))
         other = axis.twinx()
         _draw(other, mixing, found.labels, faint=True)
         other.set(ylim=(-0.02, 1.04), ylabel="λ (thin)")
@@ -163,6 +167,12 @@ def _grid(count: int, *, rows: int = 0) -> tuple[Figure, list[Axes]]:
     for axis in axes[count:]:
         axis.set_axis_off()
     return figure, axes
+
+
+def _raise(axis: Axes, height: float) -> None:
+    """Let an axis reach this high, lest it magnify a trifle or nothing at all."""
+    if height > 0:
+        axis.set_ylim(-0.05 * height, 1.05 * height)
 
 
 def _style(label: str, labels: Sequence[str]) -> tuple[str, str]:
@@ -186,7 +196,7 @@ def _draw(
         if axis.get_ylim()[0] > 0:
             axis.set_ylim(bottom=0)
         if not any(np.any(curve.found.value) for curve in curves):
-            axis.set_ylim(-0.05, 1.05)  # all zero: no magnified nothing
+            _raise(axis, 1.0)
 
 
 def _forest(

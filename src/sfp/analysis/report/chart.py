@@ -62,6 +62,7 @@ def line_chart(
     title: str,
     x_name: str = "environment steps",
     unit: bool = False,
+    least: float = 0.0,
 ) -> Chart:
     """Curves with bands; the runs behind them are there but hidden.
 
@@ -71,8 +72,10 @@ def line_chart(
         title: for those who cannot see it.
         x_name: below the axis.
         unit: values lie in [0, 1].
+        least: how high the axis reaches at least.
     """
-    axes = Axes(_span([one.x for one in curves]), _heights(curves, unit=unit))
+    heights = (0.0, 1.04) if unit else _heights(curves, least)
+    axes = Axes(_span([one.x for one in curves]), heights)
     layers, series = [], []
     for one in curves:
         i = labels.index(one.label)
@@ -219,10 +222,8 @@ def _ranges(axes: Axes) -> dict[str, Any]:
     return {"xr": list(map(float, axes.x)), "yr": list(map(float, axes.y)), "box": box}
 
 
-def _heights(curves: Sequence[Curve], *, unit: bool) -> tuple[float, float]:
-    if unit:
-        return 0.0, 1.04
-    values = [one.found.value for one in curves]
+def _heights(curves: Sequence[Curve], least: float) -> tuple[float, float]:
+    values = [np.full(1, least), *(one.found.value for one in curves)]
     values += [v for one in curves for _, v in one.seeds.values()]
     ends = [end for one in curves for end in (one.found.low, one.found.high)]
     return _span([*values, *(end for end in ends if end is not None)], room=0.04)

@@ -54,7 +54,10 @@ def _curves(found: Comparison, stem: str, book: Book) -> str:
         chosen = METRICS[metric]
         title = f"{task}: {chosen.title}"
         link = csv_link(points(curves), f"{stem}-{task}-{metric}")
-        chart = line_chart(curves, found.labels, title=title, unit=chosen.unit)
+        least = found.least_height(task, metric)
+        chart = line_chart(
+            curves, found.labels, title=title, unit=chosen.unit, least=least
+        )
         figures.append(book.chart(chart, title, link))
     return f'<h3>Learning curves</h3><div class="charts">{"".join(figures)}</div>'
 
