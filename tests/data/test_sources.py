@@ -5,6 +5,7 @@ built here from the layouts that their authors published.
 """
 
 import json
+import math
 import re
 import shutil
 import zipfile
@@ -408,6 +409,7 @@ def written(path, text):
         "action_0,action_1\n0.5,-1\n0.1,2\n",
         "# action 0, action 1\n0.5,-1\n0.1,2\n",
         '"t","Actions[0]","Actions[1]"\n"one, two",0.5,-1\n,0.1,2\n',
+        '"action_0", "action_1"\n0.5, -1\n0.1, 2\n',
     ],
 )
 def test_tables_of_any_make(text, tmp_path):
@@ -430,7 +432,10 @@ def test_a_tables_names_are_kept(tmp_path):
         ("t,x\n1,2\n3,4\n", "lacks 'actions': .* begin with 'action'.* 't,x'"),
         ("1 2\n3 4\n", "lacks 'actions': .* commas, .* '1 2'"),
         ("1,2\n3,four\n", "cannot read .*two.csv: .*four.* not a table of numbers"),
-        ("1,2\n3\n", "cannot read .*two.csv"),
+        ("1,2\n3\n", "two.csv: row 1 has 1 fields, the first line 2"),
+        ("1,2\n3,4,5\n", "two.csv: row 1 has 3 fields, .*Decimal commas"),
+        ("action_x;action_y\n0,5;1\n", "cannot read .*two.csv: .*0,5"),
+        ("action\n0,5\n", "two.csv: row 0 has 2 fields, .*Decimal commas"),
         ("1,2\n3,nan\n", "two.csv: the action of episode 0, step 1 is NaN"),
         ("action\n", "two.csv is empty: expected at least one episode"),
         ("\n", "two.csv is empty: expected a row of numbers per step"),
@@ -475,7 +480,9 @@ def test_bounds_and_rate_of_a_folder(tmp_path):
     data = load(path)
     assert (data.low.tolist(), data.high.tolist()) == ([-2, -3], [2, 3])
     assert (data.rate, data.bounds_known) == (20, True)
-    for wrong in ({"low": [-2, -3]}, stated | {"hz": 3}, stated | {"low": -2}, [1]):
+    wrongs = [{"low": [-2, -3]}, stated | {"hz": 3}, stated | {"low": -2}, [1]]
+    wrongs += [stated | {"rate": rate} for rate in (-5, 0, math.nan, "fast")]
+    for wrong in wrongs:
         (path / "bounds.json").write_text(json.dumps(wrong))
         with pytest.raises(SfpError, match=r"bounds\.json: expected"):
             load(path)
@@ -489,16 +496,44 @@ def test_bounds_that_files_state_must_agree(tmp_path):
     for number, high in enumerate((4.0, 4.0)):
         np.savez(tmp_path / f"{number}.npz", actions=actions, low=[0.0], high=[high])
     assert load(tmp_path).high.tolist() == [4]
+    assert load(tmp_path).rate is None
     np.savez(tmp_path / "2.npz", actions=actions, low=[0.0], high=[5.0])
-    with pytest.raises(SfpError, match=r"2\.npz has other bounds .* than .*0\.npz"):
+    with pytest.raises(SfpError, match=r"2\.npz states bounds unlike .*0\.npz"):
         load(tmp_path)
+
+
+def test_rates_that_files_state(tmp_path):
+    for number in range(2):
+        np.savez(tmp_path / f"{number}.npz", actions=np.ones((3, 1)), rate=20.0)
+    assert load(tmp_path).rate == 20
+    (tmp_path / "bounds.json").write_text('{"low": [0], "high": [2]}')
+    assert (load(tmp_path).rate, load(tmp_path).high.tolist()) == (20, [2])
+    np.savez(tmp_path / "1.npz", actions=np.ones((3, 1)), rate=10.0)
+    with pytest.raises(SfpError, match=r"1\.npz states a rate unlike .*0\.npz"):
+        load(tmp_path)
+
+
+def test_names_in_capitals(tmp_path):
+    for name in ("take1.csv", "TAKE2.CSV"):
+        written(tmp_path / name, "1,2\n3,4\n")
+    assert load(tmp_path).lengths.tolist() == [2, 2]
+    assert load(tmp_path / "TAKE2.CSV").lengths.tolist() == [2]
+
+
+def test_a_folder_of_hdf5_files_with_nothing_but_actions(tmp_path):
+    for number in range(2):
+        with h5py.File(tmp_path / f"{number}.h5", "w") as file:
+            file["actions"] = np.ones((3, 2))
+    assert load(tmp_path).lengths.tolist() == [3, 3]
+    with pytest.raises(SfpError, match="does not say where episodes end"):
+        load(tmp_path / "0.h5")
 
 
 def test_arrays_of_equal_episodes(tmp_path):
     np.save(tmp_path / "a.npy", np.zeros((4, 3, 2)))
     assert load(tmp_path / "a.npy").lengths.tolist() == [3] * 4
     np.save(tmp_path / "b.npy", np.array([{}], object))
-    with pytest.raises(SfpError, match=r"cannot read .*b.npy"):
+    with pytest.raises(SfpError, match=r"b\.npy holds pickled Python objects"):
         load(tmp_path / "b.npy")
 
 

@@ -15,6 +15,7 @@ def split(
     marks: Mapping[str, np.ndarray],
     *,
     source: str,
+    whole: bool = False,
 ) -> Iterator[Episode]:
     """Cut columns of steps at the episodes' ends.
 
@@ -22,6 +23,7 @@ def split(
         values: columns, one row a step.
         marks: `episode_ends`, `episode_lengths`, or `terminals` and/or `timeouts`.
         source: named in errors.
+        whole: without marks all steps are one episode.
     """
     steps = len(values["actions"])
     for name, column in values.items():
@@ -29,6 +31,8 @@ def split(
             raise SfpError(
                 f"{source}: {len(column)} {name} for {steps} actions: expected as many."
             )
+    if whole and not marks:
+        marks = {"episode_ends": np.array([steps])}
     ends = _ends(steps, marks, source)
     starts = np.append(0, ends)[:-1]
     for start, end in zip(starts, ends, strict=True):

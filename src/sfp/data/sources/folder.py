@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,25 +21,11 @@ from sfp.errors import Empty, SfpError
 NAME = "a folder of recordings"
 KINDS = {
     **dict.fromkeys(table.SUFFIXES, (table.NAME, table.read)),
-    **dict.fromkeys(hdf5.SUFFIXES, (hdf5.NAME, hdf5.read)),
+    **dict.fromkeys(hdf5.SUFFIXES, (hdf5.NAME, partial(hdf5.read, whole=True))),
     ".npz": (npz.NAME, partial(npz.read, whole=True)),
     ".npy": (npy.NAME, npy.read),
 }
 BOUNDS = "bounds.json"
-
-
-class Scale(NamedTuple):
-    """What is true of all files.
-
-    Attributes:
-        low: lower action bounds; None if they are unknown.
-        high: upper action bounds.
-        rate: actions per second.
-    """
-
-    low: Sequence[float] | None = None
-    high: Sequence[float] | None = None
-    rate: float | None = None
 
 
 def matches(path: Path) -> bool:
@@ -57,7 +44,7 @@ def read(
     `high` of an action, a number per dimension, and the `rate` in Hz.
     """
     files = _files(path)
-    kinds = sorted({file.suffix for file in files})
+    kinds = sorted({_kind(file) for file in files})
     if len(kinds) > 1:
         raise SfpError(
             f"{path} holds {' and '.join(kinds)} files: expected one kind, as the "
@@ -74,20 +61,26 @@ def read(
             continue
         _check_alike(part, parts[0] if parts else part)
         parts.append(part)
-    scale = _stated(path) or _common(parts)
+    stated = _stated(path)
+    bounds = {k: stated[k] for k in ("low", "high") if k in stated}
     return assemble(
         _episodes(parts),
         source=str(path),
         names=parts[0].names if parts else (),
-        **scale._asdict(),
+        rate=stated["rate"] if "rate" in stated else _rate(parts),
+        **(bounds or _bounds(parts)),
     )
 
 
 def _files(path: Path) -> list[Path]:
     """Its recordings; hidden files are none."""
-    found = [file for file in path.iterdir() if file.suffix in KINDS]
+    found = [file for file in path.iterdir() if _kind(file) in KINDS]
     found = [f for f in found if f.is_file() and not f.name.startswith(".")]
     return sorted(found, key=_natural)
+
+
+def _kind(file: Path) -> str:
+    return file.suffix.lower()
 
 
 def _natural(file: Path) -> list[tuple[int, str]]:
@@ -117,39 +110,48 @@ def _episodes(parts: list[Trajectories]) -> Iterator[Episode]:
             yield {c: getattr(part, c)[start:end] for c in part.columns}
 
 
-def _stated(path: Path) -> Scale | None:
-    """What `bounds.json` says."""
+def _stated(path: Path) -> dict[str, Any]:
+    """What `bounds.json` says, if it is there."""
     file = path / BOUNDS
     if not file.exists():
-        return None
+        return {}
     try:
-        given: dict[str, Any] = json.loads(file.read_text())
-        low, high = (np.array(given.pop(k), np.float64) for k in ("low", "high"))
-        rate = given.pop("rate", None)
-        scale = Scale(low.tolist(), high.tolist(), rate and float(rate))
-        if given or low.ndim != 1 or high.ndim != 1:
+        given = json.loads(file.read_text())
+        found = {k: [float(x) for x in given[k]] for k in ("low", "high")}
+        if "rate" in given:
+            found["rate"] = float(given["rate"])
+            if not 0 < found["rate"] < math.inf:
+                raise ValueError
+        if given.keys() - found.keys():
             raise ValueError
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise SfpError(
             f'{file}: expected {{"low": [...], "high": [...]}} with a number per '
             'dimension of an action, and "rate" in Hz if it is known.'
         ) from error
-    return scale
+    return found
 
 
-def _common(parts: list[Trajectories]) -> Scale:
-    """What the files say themselves, if they agree."""
-    if not all(part.bounds_known for part in parts) or not parts:
-        return Scale()
-    first = parts[0]
+def _bounds(parts: list[Trajectories]) -> dict[str, Any]:
+    """Those that all files state, if they agree."""
+    if not parts or not all(part.bounds_known for part in parts):
+        return {}
+    low, high = parts[0].low, parts[0].high
     for part in parts:
-        if not (
-            np.array_equal(part.low, first.low)
-            and np.array_equal(part.high, first.high)
-            and part.rate == first.rate
-        ):
-            raise SfpError(
-                f"{part.source} has other bounds or another rate than {first.source}: "
-                f"expected the same. Say what holds in {BOUNDS}, or split them."
-            )
-    return Scale(first.low.tolist(), first.high.tolist(), first.rate)
+        if not (np.array_equal(part.low, low) and np.array_equal(part.high, high)):
+            raise _disagree("bounds", part, parts[0])
+    return {"low": low, "high": high}
+
+
+def _rate(parts: list[Trajectories]) -> float | None:
+    for part in parts:
+        if part.rate != parts[0].rate:
+            raise _disagree("a rate", part, parts[0])
+    return parts[0].rate if parts else None
+
+
+def _disagree(on: str, part: Trajectories, first: Trajectories) -> SfpError:
+    return SfpError(
+        f"{part.source} states {on} unlike {first.source}: expected the same. Say what "
+        f"holds in {BOUNDS}, or split them."
+    )

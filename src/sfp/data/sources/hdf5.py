@@ -24,16 +24,27 @@ D4RL: dict[str, str] = {
 
 def matches(path: Path) -> bool:
     """Whether this is an HDF5 file, by its name."""
-    return path.is_file() and path.suffix in SUFFIXES
+    return path.is_file() and path.suffix.lower() in SUFFIXES
 
 
 def read(
-    path: Path, columns: tuple[str, ...], *, drop_short: bool = False
+    path: Path,
+    columns: tuple[str, ...],
+    *,
+    drop_short: bool = False,
+    whole: bool = False,
 ) -> Trajectories:
-    """Read the datasets that the columns need, and no others."""
+    """Read the datasets that the columns need, and no others.
+
+    Args:
+        path: of the file.
+        columns: what to read.
+        drop_short: leave out episodes of fewer than two actions.
+        whole: a file that does not say where episodes end is a single one.
+    """
     with h5py.File(path, "r") as file:
         if "actions" in file:
-            episodes = _d4rl(file, columns, path)
+            episodes = _d4rl(file, columns, path, whole=whole)
         elif isinstance(demos := file.get("data"), h5py.Group):
             episodes = _robomimic(demos, columns, path)
         elif "episode_0" in file:
@@ -59,7 +70,9 @@ def _dataset(group: h5py.Group, key: str, path: Path) -> np.ndarray:
     return node[()]
 
 
-def _d4rl(file: h5py.File, columns: tuple[str, ...], path: Path) -> Iterator[Episode]:
+def _d4rl(
+    file: h5py.File, columns: tuple[str, ...], path: Path, *, whole: bool
+) -> Iterator[Episode]:
     unheld = [c for c in columns if c not in D4RL]
     if unheld:
         raise MissingColumn(
@@ -67,7 +80,7 @@ def _d4rl(file: h5py.File, columns: tuple[str, ...], path: Path) -> Iterator[Epi
         )
     values = {c: _dataset(file, D4RL[c], path) for c in columns}
     marks = {k: _dataset(file, k, path) for k in ("terminals", "timeouts") if k in file}
-    return split(values, marks, source=str(path))
+    return split(values, marks, source=str(path), whole=whole)
 
 
 def _robomimic(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sfp.data.sources.npz import pickled
 from sfp.data.trajectories import Trajectories, assemble
 from sfp.errors import MissingColumn
 
@@ -14,7 +15,7 @@ NAME = "a NumPy array"
 
 def matches(path: Path) -> bool:
     """Whether this is a .npy file."""
-    return path.is_file() and path.suffix == ".npy"
+    return path.is_file() and path.suffix.lower() == ".npy"
 
 
 def read(
@@ -25,7 +26,10 @@ def read(
         raise MissingColumn(
             f"{path} lacks {columns[1]!r}: a .npy file holds actions only."
         )
-    actions = np.load(path, allow_pickle=False)
+    try:
+        actions = np.load(path, allow_pickle=False)
+    except ValueError as error:
+        raise pickled(error, str(path)) from error
     episodes = actions if actions.ndim == 3 else [actions]
     return assemble(
         [{"actions": episode} for episode in episodes],

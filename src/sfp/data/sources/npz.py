@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ EXTRA = ("low", "high", "rate")
 
 def matches(path: Path) -> bool:
     """Whether this is a .npz file."""
-    return path.is_file() and path.suffix == ".npz"
+    return path.is_file() and path.suffix.lower() == ".npz"
 
 
 def read(
@@ -50,10 +51,7 @@ def read(
         values = {c: _array(archive, c, path) for c in columns}
         marks = {k: _array(archive, k, path) for k in BOUNDARIES if k in archive.files}
         extra = {k: _array(archive, k, path) for k in EXTRA if k in archive.files}
-    stacked = values["actions"].ndim == 3
-    if whole and not marks and not stacked:
-        marks = {"episode_lengths": np.array([len(values["actions"])])}
-    cut = _stacked if stacked else split
+    cut = _stacked if values["actions"].ndim == 3 else partial(split, whole=whole)
     return assemble(
         cut(values, marks, source=str(path)),
         source=str(path),
@@ -89,9 +87,14 @@ def _array(archive: np.lib.npyio.NpzFile, key: str, path: Path) -> np.ndarray:
     try:
         return archive[key]
     except ValueError as error:
-        if "pickle" not in str(error):
-            raise
-        raise SfpError(
-            f"{path}: {key!r} holds pickled Python objects, expected plain numbers; "
-            "loading them could run code. Save one flat array and `episode_lengths`."
-        ) from error
+        raise pickled(error, f"{path}: {key!r}") from error
+
+
+def pickled(error: ValueError, what: str) -> Exception:
+    """The error for what NumPy will not unpickle; any other stays as it is."""
+    if "pickle" not in str(error):
+        return error
+    return SfpError(
+        f"{what} holds pickled Python objects, expected plain numbers; loading them "
+        "could run code. Save one flat array and `episode_lengths`."
+    )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from sfp.data.trajectories import Trajectories, assemble
-from sfp.errors import Empty, MissingColumn
+from sfp.errors import Empty, MissingColumn, SfpError
 
 NAME = "a table of numbers"
 SUFFIXES = (".csv", ".tsv")
@@ -23,7 +23,7 @@ HEADS: dict[str, str] = {
 
 def matches(path: Path) -> bool:
     """Whether this is a table, by its name."""
-    return path.is_file() and path.suffix in SUFFIXES
+    return path.is_file() and path.suffix.lower() in SUFFIXES
 
 
 def read(
@@ -40,7 +40,7 @@ def read(
         raise Empty(f"{path} is empty: expected a row of numbers per step.")
     first = lines[0].lstrip("# ")
     comma = next((mark for mark in "\t;" if mark in first), ",")
-    fields = [name.strip() for name in next(csv.reader([first], delimiter=comma), [])]
+    fields = _split(first, comma)
     places, names = {"actions": list(range(len(fields)))}, []
     if len(fields) > 1 and fields == list(map(str, places["actions"])):
         lines = lines[1:]  # 0, 1, 2, ...: pandas numbers columns without names
@@ -54,6 +54,7 @@ def read(
                 f"{HEADS.get(column, column)!r}, separated by commas, semicolons or "
                 f"tabs; its first line is {first[:80]!r}."
             )
+    _check_widths(path, lines, comma, len(fields))
     values = {c: _numbers(lines, comma, places[c]) for c in columns}
     return assemble(
         [values],
@@ -76,6 +77,23 @@ def _part(name: str) -> str:
     part = re.sub(r"^actions?(?![a-z])|^action", "", name, flags=re.IGNORECASE)
     part = part.strip("_.-[]() ")
     return "" if part.isdigit() else part
+
+
+def _split(line: str, comma: str) -> list[str]:
+    found = next(csv.reader([line], delimiter=comma, skipinitialspace=True), [])
+    return [field.strip() for field in found]
+
+
+def _check_widths(path: Path, lines: list[str], comma: str, width: int) -> None:
+    """Refuse rows that have more or fewer fields than the first line."""
+    for number, line in enumerate(lines):
+        plain = '"' not in line
+        count = line.count(comma) + 1 if plain else len(_split(line, comma))
+        if count != width:
+            raise SfpError(
+                f"{path}: row {number} has {count} fields, the first line {width}: "
+                "expected as many in every row. Decimal commas must be points."
+            )
 
 
 def _numbers(lines: list[str], comma: str, places: list[int]) -> np.ndarray:
