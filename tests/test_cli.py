@@ -4,6 +4,7 @@ import csv
 import ctypes.util
 import importlib.metadata
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -128,6 +129,12 @@ def test_a_table_too_wide_for_the_terminal_is_turned(capsys, monkeypatch, column
         assert lines[1] == ["explorer", "uniform", "scripted"]
         assert lines[3] == ["value_0", "0.3333", "0.3333"]
         assert len(lines) == 3 + columns
+
+
+def test_json_has_no_nan(capsys):
+    show([{"a": math.nan, "b": [1.5, -math.inf]}], json=True, more=(math.inf,))
+    held = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert held == {"more": [None], "rows": [{"a": None, "b": [1.5, None]}]}
 
 
 def test_a_table_in_a_pipe_is_never_cut(capsys):

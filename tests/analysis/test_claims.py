@@ -69,6 +69,20 @@ def test_who_learns_sooner_shows_in_the_whole_training_only(tmp_path):
     assert (whole.verdict, float(whole.pair.gap.value)) == ("holds", 25.0)
 
 
+@pytest.mark.parametrize("cut", [{"finished": False}, {"steps": 400}])
+def test_runs_that_had_less_time_decide_nothing(cut, tmp_path):
+    for seed in range(2):
+        make_run(tmp_path / f"runs/maze-sfp-s{seed}", seed=seed)
+        folder = tmp_path / f"runs/maze-sac-s{seed}"
+        make_run(folder, method="sac", seed=seed, solves_at=None, **cut)
+    (claim,) = claims_of(tmp_path, CLAIM | {"tasks": ["maze"]})
+    assert (claim.verdict, float(claim.pair.gap.value)) == ("undecided", 100.5)
+    found = compared(tmp_path)
+    assert found.against["SAC"].verdict == "undecided"
+    (note,) = [note for note in found.notes if "nothing is decided" in note]
+    assert note.startswith("SAC and SFP: their runs are not all finished, or end at")
+
+
 def test_claims_are_in_the_report_and_on_disk(tmp_path):
     make_grid(tmp_path)
     make_experiment(tmp_path, claims=[CLAIM | {"tasks": ["maze"], "measure": "whole"}])

@@ -1,5 +1,6 @@
 """Runs in groups, and methods side by side."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from folders import make_grid, make_run
 
 from sfp.analysis.comparison import compare, points
-from sfp.analysis.groups import aggregate, curve, group_runs
+from sfp.analysis.groups import aggregate, curve, find_budgets, group_runs
 from sfp.analysis.records import read_runs
 from sfp.analysis.results import read_results
 from sfp.analysis.stats import PAPER
@@ -67,14 +68,44 @@ def test_budgets_of_tasks_may_differ(tmp_path):
     one = make_run(tmp_path / "a", task="maze", steps=400, solves_at=100)
     two = make_run(tmp_path / "b", task="room", steps=1000, solves_at=100)
     groups, _ = group_runs(read_runs([one, two]))
-    found = aggregate(groups, rng(), PAPER)
+    found = aggregate(groups, find_budgets(groups), rng(), PAPER)
     assert found is not None
     np.testing.assert_allclose(found.x, np.arange(3, 11) / 10)  # from 100 of 400 on
     np.testing.assert_allclose(found.found.value, 100.0)
     same, _ = group_runs(
         read_runs([two, make_run(tmp_path / "c", task="maze", steps=1000)])
     )
-    assert aggregate(same, rng(), PAPER).x[-1] == 1000
+    assert find_budgets(same) is None
+    assert aggregate(same, None, rng(), PAPER).x[-1] == 1000
+
+
+def test_all_methods_share_one_axis_over_tasks(tmp_path):
+    for task, method in itertools.product(("maze", "room"), ("sfp", "sac")):
+        steps = 400 if (task, method) == ("maze", "sac") else 800
+        folder = tmp_path / f"{task}-{method}"
+        make_run(folder, task=task, method=method, steps=steps, solves_at=100)
+    ours, theirs = compared(tmp_path).overall["mean"]
+    np.testing.assert_allclose(ours.x, np.arange(1, 9) / 8)
+    np.testing.assert_allclose(theirs.x, np.arange(1, 5) / 8)  # as far as it got
+    np.testing.assert_allclose(theirs.found.value, 100.0)
+
+
+def test_of_two_runs_alike_the_finished_one_counts(tmp_path):
+    make_run(tmp_path / "a", steps=400, finished=False)
+    make_run(tmp_path / "b", steps=300)
+    make_run(tmp_path / "c", steps=800)
+    found = compared(tmp_path)
+    assert [run.folder.name for run in found.groups[0].runs] == ["c"]
+    assert "b and a are both sfp on maze with seed 0: only b counts." in found.notes
+    assert "c and b are both sfp on maze with seed 0: only c counts." in found.notes
+
+
+def test_a_setting_that_an_earlier_version_did_not_have(tmp_path):
+    make_run(tmp_path / "a", seed=0)
+    make_run(tmp_path / "b", seed=1, bank=8)  # the default
+    assert compared(tmp_path).labels == ("sfp",)
+    make_run(tmp_path / "c", seed=2, bank=4)
+    assert "sfp bank=4" in compared(tmp_path).labels
 
 
 def test_what_readers_should_know(tmp_path):

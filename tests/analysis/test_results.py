@@ -150,6 +150,14 @@ def test_an_experiment_names_its_runs(tmp_path):
     assert (others.title, len(others.runs)) == ("Other runs", 1)
 
 
+def test_an_experiments_own_folder_lacks_the_runs(tmp_path):
+    make_experiment(make_grid(tmp_path, seeds=1))
+    with pytest.raises(
+        SfpError, match=r"its runs lie beside it: give the folder above"
+    ):
+        read_results(tmp_path / "transfer")
+
+
 def test_different_settings_under_one_name_are_told_apart(tmp_path):
     make_run(tmp_path / "runs" / "maze-sfp-s0", seed=0, bank=8)
     make_run(tmp_path / "runs" / "maze-sfp-s1", seed=1, bank=1)

@@ -57,6 +57,17 @@ def test_estimates_are_those_of_rliable(case, kind):
         assert ours_is.n == len(ours[0])
 
 
+def test_iqm_weighs_tasks_alike():
+    few, many = np.zeros(2), np.full(3, 380.0)
+    assert iqm([few, np.full(2, 380.0)]) == 190
+    assert iqm([few, many]) == pytest.approx(190)
+    assert iqm([many, few]) == pytest.approx(190)
+    scores = np.random.default_rng(0).normal(size=(2, 3, 4))
+    several = [np.repeat(scores[0], 4, axis=0), np.repeat(scores[1], 8, axis=0)]
+    alike = [np.repeat(one, 8, axis=0) for one in scores]
+    np.testing.assert_allclose(iqm(several), iqm(alike))
+
+
 @pytest.mark.parametrize("count", range(1, 14))
 def test_iqm_is_scipys_trimmed_mean(count):
     scores = rng(count).normal(size=(count, 4))

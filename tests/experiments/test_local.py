@@ -90,6 +90,13 @@ def test_a_failed_job_is_tried_twice_and_stops_no_other(tmp_path):
     ]
 
 
+def test_what_is_done_is_said_before_the_first_job_ends(tmp_path):
+    jobs = [make_job(tmp_path, name) for name in ("one", "two", "three")]
+    last(run(jobs[2:], tmp_path))
+    states = [(e.job.name, e.state) for e in run(jobs, tmp_path)]
+    assert states.index(("three", "done")) < states.index(("one", "done"))
+
+
 def test_what_is_done_is_kept_and_what_was_begun_resumes(tmp_path):
     jobs = [make_job(tmp_path, "one"), make_job(tmp_path, "two")]
     list(run(jobs[:1], tmp_path))

@@ -275,7 +275,8 @@ def test_another_run_in_its_place_is_refused(tmp_path):
     config["networks"] = dict(cell.settings)
     (folder / "config.json").write_text(json.dumps(config))
     cell.check(tmp_path)
-    for change in ({"seed": 1}, {"schedule": {"steps": 9}}, {"networks": {}}):
+    changes = [{"seed": 1}, {"schedule": {"steps": 9}}, {"rivals": {"bc_epochs": 3}}]
+    for change in (*changes, {"networks": {"width": 9}}):
         (folder / "config.json").write_text(json.dumps(config | change))
         with pytest.raises(SfpError, match="holds another run, or a damaged one"):
             cell.check(tmp_path)
@@ -302,6 +303,14 @@ def test_a_run_of_another_prior_is_refused(tmp_path):
         config["prior"] = read_fingerprint(prior)
         (folder / "config.json").write_text(json.dumps(config))
         cell.check(tmp_path)
+
+
+def test_a_folder_called_like_a_shipped_prior_is_another(run, tmp_path):
+    shutil.copytree(find_prior("reach"), tmp_path / "room")
+    recipe = PriorRecipe(Recording("room"))
+    assert read_fingerprint("room") == read_fingerprint("reach")
+    assert recipe.shipped == "room"
+    assert recipe.fingerprint(tmp_path) != read_fingerprint("reach")
 
 
 def test_list_experiments(run):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,9 +24,6 @@ MEASURES: dict[Measure, str] = {
     "whole": "mean return over training",
 }
 """How runs are scored: by their last evaluations, or by all (who learns sooner)."""
-
-Scores = Mapping[str, np.ndarray]
-"""Of one label: a score per run, by task."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +53,18 @@ class Pair:
         tasks: that both have.
         gap: how much more return the first has.
         better: probability that a run of the first beats one of the second.
-        verdict: on "the first has more return".
+        even: whether all runs have ended, those of a task after as many steps.
     """
 
     tasks: tuple[str, ...]
     gap: Estimate
     better: Estimate
-    verdict: Verdict
+    even: bool = True
+
+    @property
+    def verdict(self) -> Verdict:
+        """On "the first has more return"; none if one side had more time."""
+        return verdict(self.gap) if self.even else "undecided"
 
 
 @dataclass(frozen=True)
@@ -78,30 +80,30 @@ class Checked:
         return "not run" if self.pair is None else self.pair.verdict
 
 
-def score(
-    groups: Sequence[Group], label: str, measure: Measure, window: int
-) -> dict[str, np.ndarray]:
-    """Scores of a label's runs by task; tasks without evaluations are left out."""
-    last = window if measure == "final" else None
-    kin = {group.task: group for group in groups if group.label == label}
-    scores = {task: group.ends("return", last) for task, group in kin.items()}
-    return {task: found for task, found in scores.items() if len(found)}
-
-
 def weigh(
-    ours: Scores,
-    theirs: Scores,
+    groups: Sequence[Group],
+    labels: tuple[str, str],
     rng: np.random.Generator,
+    *,
+    measure: Measure = "final",
     protocol: Protocol = PAPER,
 ) -> Pair | None:
     """Compare two labels on the tasks that both have; None if there are none."""
+    last = protocol.window if measure == "final" else None
+    ours, theirs = (
+        {g.task: g for g in groups if g.label == label and len(g.lines("return"))}
+        for label in labels
+    )
     tasks = tuple(task for task in ours if task in theirs)
     if not tasks:
         return None
-    strata = [ours[task] for task in tasks], [theirs[task] for task in tasks]
-    gap = difference(*strata, rng, protocol=protocol)
-    better = improvement(*strata, rng, protocol=protocol)
-    return Pair(tasks, gap, better, verdict(gap))
+    pairs = [(ours[task], theirs[task]) for task in tasks]
+    first, second = (
+        [held[task].ends("return", last) for task in tasks] for held in (ours, theirs)
+    )
+    gap = difference(first, second, rng, protocol=protocol)
+    better = improvement(first, second, rng, protocol=protocol)
+    return Pair(tasks, gap, better, all(_is_even(*pair) for pair in pairs))
 
 
 def check(
@@ -114,9 +116,12 @@ def check(
     found = []
     for claim in claims:
         kin = [group for group in groups if group.task in claim.tasks]
-        ours, theirs = (
-            score(kin, label, claim.measure, protocol.window)
-            for label in (claim.better, claim.worse)
-        )
-        found.append(Checked(claim, weigh(ours, theirs, rng, protocol)))
+        labels, measure = (claim.better, claim.worse), claim.measure
+        pair = weigh(kin, labels, rng, measure=measure, protocol=protocol)
+        found.append(Checked(claim, pair))
     return found
+
+
+def _is_even(ours: Group, theirs: Group) -> bool:
+    lengths = {run.steps for run in (*ours.runs, *theirs.runs)}
+    return ours.finished and theirs.finished and len(lengths) == 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sfp.analysis.claims import MEASURES, Checked, Pair, check, score, weigh
+from sfp.analysis.claims import MEASURES, Checked, Pair, check, weigh
 from sfp.analysis.experiment import Section
 from sfp.analysis.groups import (
     METRICS,
@@ -16,6 +16,7 @@ from sfp.analysis.groups import (
     Group,
     aggregate,
     curve,
+    find_budgets,
     group_runs,
 )
 from sfp.analysis.stats import (
@@ -154,6 +155,8 @@ def compare(
             panels[task, metric] = [kept for kept in found if kept is not None]
     averaged = section.tasks or tasks
     whole, gaps = _whole(groups, averaged, labels)
+    against = _against(groups, labels, reference, rng, protocol)
+    claims = check(section.claims, groups, rng, protocol)
     return Comparison(
         groups=tuple(groups),
         tasks=tasks,
@@ -179,9 +182,9 @@ def compare(
             for name, statistic in STATISTICS.items()
         },
         reference=reference,
-        against=_against(groups, labels, reference, rng, protocol),
-        claims=check(section.claims, groups, rng, protocol),
-        notes=notes + gaps,
+        against=against,
+        claims=claims,
+        notes=notes + gaps + _uneven(reference, against, claims),
     )
 
 
@@ -290,9 +293,10 @@ def _overall(
     whole: dict[str, list[Group]], rng: np.random.Generator, protocol: Protocol
 ) -> dict[str, list[Curve]]:
     overall = {}
+    several = [kin for kin in whole.values() if len(kin) > 1]
+    budgets = find_budgets([group for kin in several for group in kin])
     for name, statistic in STATISTICS.items():
-        several = [kin for kin in whole.values() if len(kin) > 1]
-        found = [aggregate(kin, rng, protocol, statistic) for kin in several]
+        found = [aggregate(kin, budgets, rng, protocol, statistic) for kin in several]
         overall[name] = [kept for kept in found if kept is not None]
     return {name: found for name, found in overall.items() if found}
 
@@ -309,11 +313,25 @@ def _against(
     rng: np.random.Generator,
     protocol: Protocol,
 ) -> dict[str, Pair]:
-    window = protocol.window
-    ours = score(groups, reference, "final", window)
     found = {}
     for label in (one for one in labels if one != reference):
-        pair = weigh(ours, score(groups, label, "final", window), rng, protocol)
+        pair = weigh(groups, (reference, label), rng, protocol=protocol)
         if pair is not None:
             found[label] = pair
     return found
+
+
+def _uneven(
+    reference: str, against: dict[str, Pair], claims: Sequence[Checked]
+) -> list[str]:
+    """Which comparisons decide nothing, as one side had more time."""
+    pairs = [(reference, label, pair) for label, pair in against.items()]
+    for one in claims:
+        if one.pair is not None:
+            pairs.append((one.claim.better, one.claim.worse, one.pair))
+    sides = [frozenset((a, b)) for a, b, pair in pairs if not pair.even]
+    return [
+        f"{' and '.join(sorted(both))}: their runs are not all finished, or end at "
+        "different steps, so nothing is decided between them."
+        for both in dict.fromkeys(sides)
+    ]

@@ -78,6 +78,8 @@ def read_experiment(
                 warnings.append(f"{words['name']}: left out {error}")
         elif not folder.exists():
             missing.append(_word(cell, "folder"))
+    if missing and not found and (root.parent / missing[0]).exists():
+        raise SfpError("its runs lie beside it: give the folder above.")
     labelled = tell_apart(found)
     for label in sorted({run.name for run in labelled if run.variant}):
         warnings.append(

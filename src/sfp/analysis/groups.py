@@ -106,14 +106,15 @@ def group_runs(runs: Sequence[RunRecord]) -> tuple[list[Group], list[str]]:
     odd: list[str] = []
     for run in runs:
         same = kin.setdefault((run.task, run.label), {})
-        if run.seed in same:
-            first = same[run.seed].folder.name
-            odd.append(
-                f"{run.folder.name} and {first} are both {run.label} on {run.task} "
-                f"with seed {run.seed}: only {first} counts."
-            )
-        else:
+        other = same.get(run.seed)
+        if other is None or _progress(run) > _progress(other):
             same[run.seed] = run
+        if other is not None:
+            odd.append(
+                f"{run.folder.name} and {other.folder.name} are both {run.label} on "
+                f"{run.task} with seed {run.seed}: only {same[run.seed].folder.name} "
+                "counts."
+            )
     groups = [_group(task, label, found) for (task, label), found in kin.items()]
     for group in groups:
         odd += _oddities(group)
@@ -133,8 +134,20 @@ def curve(
     return Curve(group.label, steps, found, dict(sorted(every.items())))
 
 
+def find_budgets(groups: Sequence[Group]) -> dict[str, float] | None:
+    """The steps of each task, the longest; None if all are evaluated at the same."""
+    steps = [(group.task, group.shared("return")[0]) for group in groups]
+    if all(np.array_equal(own, steps[0][1]) for _, own in steps):
+        return None
+    found: dict[str, float] = {}
+    for task, own in steps:
+        found[task] = max(found.get(task, 0.0), *own[-1:])
+    return found
+
+
 def aggregate(
     groups: Sequence[Group],
+    budgets: dict[str, float] | None,
     rng: np.random.Generator,
     protocol: Protocol,
     statistic: Statistic = mean,
@@ -142,22 +155,29 @@ def aggregate(
     """One label's return over several tasks.
 
     Tasks with the same evaluations are averaged step by step. Where budgets differ, x
-    is the share of each task's own budget, between evaluations interpolated.
+    is the share of each task's budget, between evaluations interpolated, as far as all
+    tasks got.
     """
     lines = [group.shared("return") for group in groups]
     if any(not len(steps) for steps, _ in lines):
         return None
-    window = protocol.window
-    smoothed = [(steps, smooth(values, window)) for steps, values in lines]
-    if all(np.array_equal(steps, lines[0][0]) for steps, _ in lines):
+    smoothed = [(steps, smooth(values, protocol.window)) for steps, values in lines]
+    if budgets is None:
         x, strata = lines[0][0], [values for _, values in smoothed]
     else:
-        count = max(len(steps) for steps, _ in lines)
+        shares = [
+            steps / budgets[group.task]
+            for group, (steps, _) in zip(groups, lines, strict=True)
+        ]
+        count = max(len(own) for own in shares)
         x = np.arange(1, count + 1) / count
-        x = x[x >= max(steps[0] / steps[-1] for steps, _ in lines) - 1e-9]
+        x = x[x >= max(own[0] for own in shares) - 1e-9]
+        x = x[x <= min(own[-1] for own in shares) + 1e-9]
+        if not len(x):
+            return None
         strata = [
-            np.stack([np.interp(x, steps / steps[-1], row) for row in values])
-            for steps, values in smoothed
+            np.stack([np.interp(x, own, row) for row in values])
+            for own, (_, values) in zip(shares, smoothed, strict=True)
         ]
     found = estimate(strata, rng, statistic=statistic, protocol=protocol)
     return Curve(groups[0].label, x, found, {})
@@ -180,6 +200,11 @@ def share(lines: Sequence[Line]) -> Line:
         steps = np.intersect1d(steps, other)
     rows = [values[np.isin(own, steps)] for own, values in lines]
     return steps, np.stack(rows)
+
+
+def _progress(run: RunRecord) -> tuple[bool, int]:
+    """Who counts of two runs alike: one that is finished, then the longer one."""
+    return run.end is not None, run.steps
 
 
 def _group(task: str, label: str, found: dict[int, RunRecord]) -> Group:

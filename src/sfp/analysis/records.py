@@ -5,14 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from sfp.config import GROUPS
 from sfp.errors import SfpError
 from sfp.training.evaluate import solved_at
 from sfp.training.folder import CONFIG, FINISHED, VERSIONS
 from sfp.training.log import Row, read_table
+
+DEFAULTS = {field.name: field.default for group in GROUPS for field in fields(group)}
+"""Settings that a run of an earlier version does not name."""
 
 APART = ("steps", "until_solved", "threads")
 """Settings that make no other variant of a method: how long, and on what."""
@@ -189,7 +193,9 @@ def _differing(kin: Sequence[RunRecord]) -> list[str]:
     for run in kin:
         like = first.setdefault(run.task, run).settings
         for name in (*like, *run.settings):
-            if name not in APART and like.get(name) != run.settings.get(name):
+            usual = DEFAULTS.get(name)
+            alike = like.get(name, usual) == run.settings.get(name, usual)
+            if name not in APART and not alike:
                 found[name] = None
     return list(found)
 

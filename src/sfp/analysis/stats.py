@@ -87,11 +87,20 @@ def mean(strata: Strata) -> np.ndarray:
 def iqm(strata: Strata) -> np.ndarray:
     """Interquartile mean of all scores: without the lowest and the highest quarter.
 
-    The same as `scipy.stats.trim_mean(scores, 0.25)`.
+    The same as `scipy.stats.trim_mean(scores, 0.25)`. Where one task has more seeds
+    than another, every task weighs the same, and quarters may cut through a score.
     """
-    scores = np.sort(np.concatenate(strata), axis=0)
-    cut = len(scores) // 4
-    return np.asarray(scores[cut : len(scores) - cut].mean(axis=0))
+    scores = np.concatenate(strata)
+    counts = [len(one) for one in strata]
+    if len(set(counts)) == 1:
+        scores, cut = np.sort(scores, axis=0), len(scores) // 4
+        return np.asarray(scores[cut : len(scores) - cut].mean(axis=0))
+    weights = np.concatenate([np.full(n, 1 / (n * len(counts))) for n in counts])
+    order = np.argsort(scores, axis=0)
+    below = np.cumsum(weights[order], axis=0)
+    within = np.minimum(below, 0.75) - np.maximum(below - weights[order], 0.25)
+    sums = np.take_along_axis(scores, order, axis=0) * np.maximum(within, 0.0)
+    return np.asarray(2 * sums.sum(axis=0))
 
 
 def smooth(values: np.ndarray, window: int = PAPER.window) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json as jsonlib
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -46,7 +47,7 @@ def show(
         **document: what else the JSON document holds.
     """
     if json:
-        print(jsonlib.dumps({**document, "rows": list(rows)}, indent=2))
+        print(jsonlib.dumps(_finite({**document, "rows": list(rows)}), indent=2))
         return
     console = _Console(width=None if sys.stdout.isatty() else 10_000)
     for line in head:
@@ -60,6 +61,15 @@ def show(
         console.print(table)
     for note in notes:
         console.print(note, markup=False, highlight=False, soft_wrap=True)
+
+
+def _finite(value: Any) -> Any:
+    """The same with null for NaN and infinity, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(held) for held in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class _Console(Console):

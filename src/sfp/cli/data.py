@@ -49,7 +49,7 @@ def data(
 
     at_least(0, seed=seed)
     trajectories = load(dataset, columns=columns, drop_short=drop_short)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, 3])  # as `sfp fit` draws
     if keep != 1.0:
         trajectories = trajectories.keep(keep, rng)
     if uniform:

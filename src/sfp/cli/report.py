@@ -24,7 +24,7 @@ def report(
     """Write one HTML file about all runs in a folder; it opens without a network.
 
         sfp report runs
-        sfp report results/transfer --figures results/figures
+        sfp report reproduced --figures reproduced/figures
 
     Learning curves to hover over, final performance with 95 % intervals, λ, replays of
     solved mazes, every configuration, and the numbers behind each figure as CSV.

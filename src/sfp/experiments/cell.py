@@ -6,6 +6,7 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from sfp.config import GROUPS
 from sfp.errors import SfpError
@@ -73,8 +74,9 @@ class Cell:
             }
             asked = {"task": self.task, "method": self.method, "seed": self.seed}
             right = all(held[name] == value for name, value in asked.items())
-            asked = {"steps": self.steps, **dict(self.settings)}
-            right = right and all(flat[name] == value for name, value in asked.items())
+            asked = _resolved({**dict(self.settings), "steps": self.steps})
+            asked = {k: v for k, v in asked.items() if v is not None}  # the method's
+            right = right and all(flat.get(k, v) == v for k, v in asked.items())
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             right = False
         if not right:
@@ -139,14 +141,18 @@ class Walk:
 
 def make_settings(given: dict[str, object], steps: int) -> tuple[Setting, ...]:
     """Settings of a run of that many steps, checked; defaults are left out."""
-    groups = configure({**given, "steps": steps})
-    values = {name: value for group in groups for name, value in asdict(group).items()}
+    values = _resolved({**given, "steps": steps})
     defaults = {field.name: field.default for g in GROUPS for field in fields(g)}
     return tuple(
         (name, values[name])
         for name in sorted(given)
         if name != "steps" and values[name] != defaults[name]
     )
+
+
+def _resolved(given: dict[str, object]) -> dict[str, Any]:
+    """All settings by name."""
+    return {k: v for group in configure(given) for k, v in asdict(group).items()}
 
 
 def _digest(settings: tuple[Setting, ...]) -> str:

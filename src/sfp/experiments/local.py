@@ -97,14 +97,17 @@ class _Crew:
         self._done, self._failed = set[str](), set[str]()
         self._failures: dict[str, int] = {}
         self._elsewhere = set[str]()
+        self._looked = 0.0
         has_cores = hasattr(os, "sched_getaffinity")
         self._cores = sorted(os.sched_getaffinity(0)) if has_cores else []
 
     def start(self, workers: int) -> Iterator[Event]:
-        """Give every idle worker the first job that can run."""
+        """Say what need not run; give every idle worker the first job that can."""
+        full = len(self.running) >= workers
+        if full and time.monotonic() - self._looked < LOOK:
+            return
+        self._looked = time.monotonic()
         for job in list(self.waiting):
-            if len(self.running) >= workers:
-                return
             broken = [name for name in job.needs if name in self._failed]
             if broken:
                 yield self._fail(job, f"it needs {broken[0]}, which failed")
@@ -120,6 +123,8 @@ class _Crew:
                 self.waiting.remove(job)
                 self._done.add(job.name)
                 yield Event(job, "done", read_progress(job))
+            elif len(self.running) >= workers:
+                continue
             elif is_locked(job.lock):
                 if job.name not in self._elsewhere:
                     self._elsewhere.add(job.name)

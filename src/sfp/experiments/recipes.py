@@ -13,7 +13,7 @@ from sfp.envs.maze import EPISODE_STEPS
 from sfp.errors import SfpError
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.fit import PRESETS
-from sfp.priors.store import CONFIG, read_fingerprint, shipped
+from sfp.priors.store import CONFIG, find_shipped, read_fingerprint, shipped
 
 Words = tuple[str, ...]
 """Of a command: `sfp WORDS...`."""
@@ -125,8 +125,8 @@ class PriorRecipe:
         return task if is_default and _ships(task) else None
 
     def find(self, out: Path) -> str:
-        """What `--prior` takes."""
-        return self.shipped or str(self.folder(out))
+        """What `--prior` takes; a path, as a folder here may be called like one."""
+        return str(find_shipped(self.shipped) if self.shipped else self.folder(out))
 
     def fingerprint(self, out: Path) -> str | None:
         """What tells it from any other; None as long as it is not fitted."""

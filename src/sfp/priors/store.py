@@ -155,12 +155,17 @@ def shipped() -> list[str]:
     return sorted(p.parent.name for p in home.glob(f"*/{CONFIG}"))
 
 
+def find_shipped(name: str) -> Path:
+    """The folder of a prior that comes with the package."""
+    return Path(str(resources.files("sfp.priors") / "pretrained" / name))
+
+
 def find_prior(name: str | Path) -> Path:
     """The folder of a prior."""
     if (Path(name) / CONFIG).is_file():
         return Path(name)
     if str(name) in shipped():
-        return Path(str(resources.files("sfp.priors") / "pretrained" / str(name)))
+        return find_shipped(str(name))
     if Path(name).exists():
         raise SfpError(
             f"{name} is no prior: expected a folder with {CONFIG} and {WEIGHTS}, as "

@@ -117,7 +117,9 @@ def _stated(path: Path) -> dict[str, Any]:
         return {}
     try:
         given = json.loads(file.read_text())
-        found = {k: [float(x) for x in given[k]] for k in ("low", "high")}
+        found: dict[str, Any] = {
+            key: [float(x) for x in given[key]] for key in ("low", "high")
+        }
         if "rate" in given:
             found["rate"] = float(given["rate"])
             if not 0 < found["rate"] < math.inf:
