@@ -108,7 +108,7 @@ def test_action_spaces(tmp_path, space, match):
 def test_observation_spaces(tmp_path):
     env = Drift()
     env.observation_space = spaces.Text(3)
-    refused(tmp_path, "Text observations: expected a Box or a Dict", env, eval_env=env)
+    refused(tmp_path, "Text observations: expected a Box, a Dict", env, eval_env=env)
 
 
 def test_an_environment_that_cannot_be_made_anew(tmp_path):

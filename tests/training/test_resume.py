@@ -365,7 +365,7 @@ def test_a_truncated_newest_checkpoint_and_the_same_bits(tmp_path, undisturbed):
 
 def test_a_world_without_a_seed_is_told_and_marked(tmp_path):
     env = gym.make("probe/Drift-v0", seeded=False)
-    with pytest.warns(UserWarning, match="ignores the seed of reset"):
+    with pytest.warns(UserWarning, match="does not follow the seed of reset"):
         sfp.train(env, method="sac", out=tmp_path / "run", **SMALL | {"steps": 100})
     finished = json.loads((tmp_path / "run" / "finished.json").read_text())
     assert finished == {"step": 100, "solved_at": None, "exact": False}
@@ -376,7 +376,10 @@ def test_a_world_that_does_not_come_back_goes_on_with_a_new_episode(tmp_path):
         env = gym.make("probe/Drift-v0", inner=False)
         return sfp.train(env, method="sac", out=tmp_path / "run", **SMALL | kwargs)
 
-    with pytest.raises(Interrupted):
+    with (
+        pytest.warns(UserWarning, match="does not follow the seed"),
+        pytest.raises(Interrupted),
+    ):
         go(progress=stop_at(150))
     with pytest.warns(UserWarning, match=r"did not come back.*not bit for bit") as told:
         go(resume=True)

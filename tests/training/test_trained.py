@@ -32,11 +32,12 @@ class Strange(gym.Env):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.observation_space.seed(seed)
+        self.count = 0
         return self.observation_space.sample(), {}
 
     def step(self, action):
         assert self.action_space.contains(action)
-        self.count = getattr(self, "count", 0) + 1
+        self.count += 1
         return self.observation_space.sample(), 1.0, False, self.count % 9 == 0, {}
 
 

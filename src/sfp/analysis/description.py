@@ -166,7 +166,6 @@ def _warnings(data: Trajectories, rows: list[dict]) -> list[str]:
     if not data.bounds_known:
         found.append(
             "the recording does not say the action bounds; taken from the data. If "
-            "they are not your environment's, state them: bounds.json in a folder of "
-            "files, `low` and `high` in an npz."
+            "they are not your environment's, state them in a bounds.json beside it."
         )
     return found

@@ -34,8 +34,9 @@ def evaluate(
     use_threads(1)
     keep_compiled()
 
-    from sfp.errors import at_least
+    from sfp.errors import SfpError, at_least
     from sfp.training.evaluate import FIRST_SEED, evaluate_policy
+    from sfp.training.identity import identify
     from sfp.training.trained import Trained
     from sfp.training.video import filming
     from sfp.training.world import make_env
@@ -43,6 +44,12 @@ def evaluate(
     at_least(1, episodes=episodes)
     trained = Trained.load(run)
     name = task or trained.spec.task
+    if task is None and trained.spec.env not in (None, identify(name)):
+        raise SfpError(
+            f"this policy was trained in {name} with {trained.spec.env}, which the "
+            "name does not make: evaluate it in Python (sfp.Trained.load), or give "
+            "--task."
+        )
     limit = make_env(name).spec
     total = episodes * ((limit and limit.max_episode_steps) or 1000)
     with (

@@ -146,7 +146,9 @@ class EpisodeReplay:
             action=self._at("action", t),
             reward=self._returns(t, length, goal).astype(np.float32),
             discount=discount.astype(np.float32),
-            next_obs=np.concatenate([self._at("obs", after), goal], axis=1),
+            next_obs=np.concatenate(
+                [self._at("obs", after), self._next_goals(goal, after)], axis=1
+            ),
             history=self._at("history", t),
             next_history=self._at("history", after),
             proposal=self._proposals(rng, t),
@@ -158,6 +160,10 @@ class EpisodeReplay:
                 for k, x in batch.items()
             }
         )
+
+    def _next_goals(self, goal: np.ndarray, after: np.ndarray) -> np.ndarray:
+        """The environment's own at that moment, unless the rewards are for another."""
+        return goal if self._computes_rewards else self._at("goal", after)
 
     def newest(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What the newest transitions achieved, their goals and their rewards."""

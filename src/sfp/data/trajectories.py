@@ -208,7 +208,7 @@ def assemble(
             f"{source} is empty: expected at least one episode of {SHORTEST} actions."
         )
     columns = {c: np.concatenate([e[c] for e in kept]) for c in kept[0]}
-    low, high, known = _bounds(columns["actions"], low, high, source)
+    low, high, known = declared_bounds(columns["actions"], low, high, source)
     return Trajectories(
         ends=np.cumsum([len(e["actions"]) for e in kept]),
         low=low,
@@ -245,7 +245,7 @@ def _as_float32(values: ArrayLike) -> np.ndarray:
         return np.asarray(values).astype(np.float32, copy=False)
 
 
-def _bounds(
+def declared_bounds(
     actions: np.ndarray, low: ArrayLike | None, high: ArrayLike | None, source: str
 ) -> tuple[np.ndarray, np.ndarray, bool]:
     """Per dimension: the bounds declared, else [-1, 1] if that holds, else the range.

@@ -161,7 +161,7 @@ def check_bounds(
             f"{name} is for actions within {_range(own_low, own_high)}, the environment"
             f" takes {_range(low, high)}: rescale the environment's actions or the "
             "recordings. If these are only what was observed, state the true bounds "
-            "(bounds.json beside the files, `low` and `high` in an npz)."
+            "in a bounds.json beside them."
         )
 
 

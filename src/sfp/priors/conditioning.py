@@ -102,5 +102,5 @@ def states(data: Trajectories) -> np.ndarray:
     assert data.observations is not None
     parts = [data.observations.reshape(len(data.actions), -1)]
     if data.goals is not None:
-        parts.append(data.goals)
+        parts.append(data.goals.reshape(len(data.actions), -1))
     return np.concatenate(parts, axis=1).astype(np.float32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -55,6 +56,12 @@ def play(world: World, act: Act, seed: int) -> Episode:
             episode.success = bool(episode.success) or outcome.success
         if outcome.terminated or outcome.truncated:
             break
+    else:
+        warnings.warn(
+            f"a test episode in {world.name} was cut off after {LONGEST:,} steps: give "
+            "it a time limit (gymnasium.wrappers.TimeLimit).",
+            stacklevel=2,
+        )
     return episode
 
 
@@ -68,7 +75,9 @@ def evaluate(
     seeds = range(first_seed, first_seed + episodes)
     played = [play(world, tester(seed), seed) for seed in seeds]
     totals = np.array([episode.total for episode in played])
-    successes = [e.success for e in played if e.success is not None]
+    told = any(episode.success is not None for episode in played)
+    # Some worlds speak of success only when there is one.
+    successes = [bool(episode.success) for episode in played] if told else []
     row: Row = {
         "eval/mean_reward": float(totals.mean()),
         "eval/std_reward": float(totals.std()),

@@ -13,6 +13,7 @@ from jaxtyping import PRNGKeyArray
 
 from sfp.agents.base import Agent, Metrics
 from sfp.config import Schedule
+from sfp.data.demonstrations import HalfReplay
 from sfp.data.replay import EpisodeReplay
 from sfp.errors import Interrupted, SfpError
 from sfp.training.checkpoint import Checkpoints
@@ -76,7 +77,7 @@ def train(
     while not done():
         rollout.explore(agent.actor(state), schedule.iteration)
         step = rollout.step
-        if replay.hindsight:
+        if replay.hindsight or isinstance(replay, HalfReplay):
             world.check_rewards(*replay.newest(schedule.iteration))
         if step >= schedule.update_after:
             rng = np.random.default_rng([seed, 2, step])

@@ -43,6 +43,13 @@ def fitting_recordings(
     for column in columns:
         values = np.asarray(getattr(data, column))
         data = replace(data, **{column: values.reshape(len(values), -1)})
+        bad = np.flatnonzero(~np.isfinite(getattr(data, column)).all(axis=1))
+        if len(bad):
+            raise SfpError(
+                f"{data.source}: the {column} of step {bad[0]} are NaN or infinite "
+                f"({len(bad)} such steps): method {name} learns from them. Repair the "
+                "recording or leave that episode out."
+            )
     check_bounds(data.low, data.high, world.low, world.high, data.source)
     sizes = {"observations": world.obs_size, "goals": world.goal_size}
     for column in columns:

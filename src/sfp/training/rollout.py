@@ -58,6 +58,7 @@ class Rollout:
         self.actions: list[np.ndarray] = []
         self.pending: dict[str, list[float]] = {}
         self.total, self.success = 0.0, None
+        self.told = self._warned = False
         self.exact = True
         self._sight: Sight | None = None
 
@@ -117,6 +118,7 @@ class Rollout:
         """
         self.step, self.episode = saved["step"], saved["episode"]
         self.total, self.success = saved["total"], saved["success"]
+        self.told = saved.get("told", saved["success"] is not None)
         self.pending = {k: list(v) for k, v in saved["pending"].items()}
         self.memory = memory
         self.actions, self.exact = list(np.asarray(actions)), saved["exact"]
@@ -138,6 +140,7 @@ class Rollout:
             "episode": self.episode,
             "total": self.total,
             "success": self.success,
+            "told": self.told,
             "pending": self.pending,
             "exact": self.exact,
         }
@@ -181,15 +184,23 @@ class Rollout:
     def _end_episode(self, rng: np.random.Generator) -> None:
         self.note("charts/episodic_return", self.total)
         self.note("charts/episodic_length", float(len(self.actions)))
-        if self.success is not None:
-            self.note("charts/success_rate", float(self.success))
+        if self.told:  # some worlds speak of success only when there is one
+            self.note("charts/success_rate", float(bool(self.success)))
         self.episode += 1
         self._new_episode(rng)
 
     def _account(self, outcome: Outcome) -> None:
+        if outcome.terminated and self.replay.hindsight and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self.world.name} ends episodes by itself: a goal given in hindsight "
+                "does not end them, so its value is not that of a true one "
+                "(docs/training.md).",
+                stacklevel=2,
+            )
         self.total += outcome.reward
         if outcome.success is not None:
-            self.success = bool(self.success) or outcome.success
+            self.told, self.success = True, bool(self.success) or outcome.success
 
     def _moment(self) -> Moment:
         assert self._sight is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import signal
 import threading
@@ -30,6 +31,7 @@ from sfp.priors.store import fingerprint, load_prior
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import solved_at
 from sfp.training.folder import FINISHED, check_config, check_folder
+from sfp.training.identity import identify
 from sfp.training.log import Listener, Log, read_table
 from sfp.training.loop import train as loop
 from sfp.training.recordings import fitting_recordings, half_replay
@@ -55,6 +57,7 @@ class Run:
         networks: sizes and optimisation.
         mixture: how a prior is mixed in.
         rivals: what single methods have.
+        env: what the task's name does not say of the environment.
     """
 
     task: str
@@ -67,6 +70,7 @@ class Run:
     networks: Networks
     mixture: Mixture
     rivals: Rivals
+    env: str | None = None
 
 
 def train(
@@ -79,7 +83,7 @@ def train(
     preset: str = "default",
     out: str | Path | None = None,
     resume: bool = False,
-    eval_env: gym.Env | None = None,
+    eval_env: str | gym.Env | None = None,
     listeners: tuple[Listener, ...] = (),
     progress: Callable[[int], None] = lambda step: None,
     report: Callable[[float], None] = lambda share: None,
@@ -113,7 +117,8 @@ def train(
         raise unknown("preset", preset, PRESETS, HELP)
     schedule, networks, mixture, rivals = configure(settings)
     world = World(make_env(env), env if isinstance(env, str) else None)
-    test_world = World(_again(env) if eval_env is None else eval_env, world.name)
+    test_env = _again(env) if eval_env is None else make_env(eval_env)
+    test_world = World(test_env, world.name)
     world.check_same(test_world)
     called = str(prior) if isinstance(prior, str | Path) else "the prior"
     if isinstance(prior, str | Path):
@@ -157,12 +162,13 @@ def train(
         method=method,
         seed=seed,
         prior=fingerprint(prior) if prior is not None else None,
-        data=data.fingerprint[:16] if data is not None else None,
+        data=_fingerprint(data) if data is not None else None,
         threads=threads(),
         schedule=schedule,
         networks=networks,
         mixture=mixture,
         rivals=rivals,
+        env=identify(env) or None,
     )
     worlds = world, test_world
     replay = make_replay(schedule, agent, world)
@@ -206,7 +212,8 @@ def _run(
     actor = agent.actor(state)
     policy = getattr(actor, "policy", actor)
     flow = agent.prior if isinstance(agent, Parrot) else None
-    trained = Trained(policy, make_spec(worlds[0], run.method, policy), flow=flow)
+    spec = make_spec(worlds[0], run.method, policy, run.env)
+    trained = Trained(policy, spec, flow=flow)
     trained.evaluations = log.rows["eval"]
     if folder and checkpoints:
         trained.save(folder / "policy", force=True)
@@ -278,6 +285,14 @@ def _check_prior(prior: Prior, called: str, world: World) -> None:
             f"{world.obs_size} (and {world.goal_size} of the goal). A state-free prior "
             "would work."
         )
+
+
+def _fingerprint(data: Trajectories) -> str:
+    """Of all that is learned from: actions, and the states beside them."""
+    digest = hashlib.sha256(data.fingerprint.encode())
+    for column in data.columns[1:]:
+        digest.update(np.ascontiguousarray(getattr(data, column)).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _of(table: Any, suite: str) -> float:

@@ -42,10 +42,33 @@ def observation_parts(env: gym.Env, name: str) -> list[spaces.Box]:
             parts = [spaces.flatten_space(space)]
     if not all(isinstance(part, spaces.Box) for part in parts):
         raise SfpError(
-            f"{name} has {type(space).__name__} observations: expected a Box or a Dict "
-            f"of {', '.join(GOAL_KEYS)}."
+            f"{name} has {type(space).__name__} observations: expected a Box, a Dict "
+            f"of Boxes, or of {', '.join(GOAL_KEYS)}. Wrap it "
+            "(gymnasium.wrappers.FlattenObservation)."
+        )
+    if any(len(part.shape or ()) >= 3 for part in parts):
+        raise SfpError(
+            f"{name} shows pictures: expected vectors of numbers. Learning from pixels "
+            "is not there yet; give the state, or features of the picture."
+        )
+    if len(parts) == 3 and parts[1].shape != parts[2].shape:
+        raise SfpError(
+            f"{name} has achieved goals of shape {parts[1].shape} and desired ones of "
+            f"{parts[2].shape}: expected the same."
         )
     return parts  # pyright: ignore[reportReturnType]
+
+
+def check_wrappers(env: gym.Env, name: str) -> None:
+    """Refuse wrappers whose running statistics neither tests nor a resumed run have."""
+    while isinstance(env, gym.Wrapper):
+        if hasattr(env, "obs_rms") or hasattr(env, "return_rms"):
+            raise SfpError(
+                f"{name} is wrapped in {type(env).__name__}, whose statistics change "
+                "while it runs and are not saved: scale by fixed numbers instead "
+                "(gymnasium.wrappers.TransformObservation, TransformReward)."
+            )
+        env = env.env
 
 
 def size_of(space: spaces.Box) -> int:
@@ -58,5 +81,7 @@ def limits_of(space: spaces.Box) -> tuple[np.ndarray, np.ndarray]:
     low, high = (np.asarray(x, np.float64).ravel() for x in (space.low, space.high))
     finite = np.isfinite(low) & np.isfinite(high)
     slack = TOLERANCE * np.where(finite, high - low, 0.0)
-    most = float(np.finfo(np.float32).max)
-    return np.maximum(low - slack, -most), np.minimum(high + slack, most)
+    most, unit = float(np.finfo(np.float32).max), float(np.finfo(np.float32).eps)
+    low = low - slack - unit * np.where(np.isfinite(low), np.abs(low), 0.0)
+    high = high + slack + unit * np.where(np.isfinite(high), np.abs(high), 0.0)
+    return np.maximum(low, -most), np.minimum(high, most)

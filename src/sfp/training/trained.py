@@ -24,7 +24,7 @@ from sfp.nets.policy import Policy
 from sfp.priors.base import Prior
 from sfp.priors.store import load_prior, make_card, save_prior
 from sfp.training.log import Row
-from sfp.training.world import World
+from sfp.training.world import World, as_type
 
 CONFIG, WEIGHTS, FLOW = "config.json", "policy.safetensors", "flow"
 
@@ -45,6 +45,7 @@ class PolicySpec:
         action_type: of its numbers.
         width: hidden units.
         depth: hidden layers.
+        env: what the task's name does not say of the environment.
     """
 
     task: str
@@ -58,6 +59,7 @@ class PolicySpec:
     action_type: str
     width: int
     depth: int
+    env: str | None = None
 
     def __post_init__(self):
         sizes = [math.prod(shape) for shape in self.inputs.values()]
@@ -132,7 +134,7 @@ class Trained:
             scaled = self._through_flow(np.asarray(scaled), states)
         low, high = np.array(self.spec.low), np.array(self.spec.high)
         actions = low + (high - low) * 0.5 * (np.asarray(scaled, np.float64) + 1.0)
-        actions = np.clip(actions, low, high).astype(self.spec.action_type)
+        actions = as_type(np.clip(actions, low, high), self.spec.action_type)
         actions = actions.reshape(len(states), *self.spec.action_shape)
         return actions[0] if single else actions
 
@@ -230,7 +232,9 @@ def _kind(obs: Any) -> str:
     return "an array" if isinstance(obs, np.ndarray) else type(obs).__name__
 
 
-def make_spec(world: World, method: str, policy: Policy) -> PolicySpec:
+def make_spec(
+    world: World, method: str, policy: Policy, env: str | None = None
+) -> PolicySpec:
     """What a policy for a world has to know."""
     shape = world.env.action_space.shape or ()
     return PolicySpec(
@@ -245,6 +249,7 @@ def make_spec(world: World, method: str, policy: Policy) -> PolicySpec:
         action_type=str(world.env.action_space.dtype),
         width=int(policy.net.weights[0].shape[1]),
         depth=len(policy.net.weights) - 1,
+        env=env,
     )
 
 

@@ -15,10 +15,14 @@ from sfp.errors import SfpError
 from sfp.training.spaces import (
     GOAL_KEYS,
     action_bounds,
+    check_wrappers,
     limits_of,
     observation_parts,
     size_of,
 )
+
+PROBES = 5
+"""Steps that must follow from the seed and the actions."""
 
 ROUNDING = 1e-5
 """Goals that differ from others by this share of their distance may be the same."""
@@ -59,6 +63,11 @@ def make_env(env: str | gym.Env, **kwargs: Any) -> gym.Env:
     """An environment from a task's name, a Gymnasium id, or itself."""
     if isinstance(env, gym.Env):
         return env
+    if not isinstance(env, str):
+        raise SfpError(
+            f"expected a task's name, a Gymnasium id or an environment, received "
+            f"{env!r}: make a single one of it first."
+        )
     try:
         task = get_task(env)
     except SfpError:
@@ -86,6 +95,7 @@ class World:
         self.low, self.high = action_bounds(env, self.name)
         self._shape = env.action_space.shape
         self._dtype = env.action_space.dtype
+        check_wrappers(env, self.name)
         self._spaces = observation_parts(env, self.name)
         self.has_goals = len(self._spaces) == 3
         self.obs_size = size_of(self._spaces[0])
@@ -121,7 +131,7 @@ class World:
         self._steps += 1
         self._where = f"at step {self._steps} of the episode with seed {self._seed}"
         scaled = self.low + (self.high - self.low) * (0.5 * (action + 1.0))
-        scaled = np.clip(scaled, self.low, self.high).astype(self._dtype)
+        scaled = as_type(np.clip(scaled, self.low, self.high), self._dtype)
         observation, reward, terminated, truncated, info = self._unpacked(
             5, self._call(self.env.step, scaled.reshape(self._shape))
         )
@@ -138,8 +148,9 @@ class World:
         """The step rewards of many achieved and desired goals at once."""
         self.check_hindsight()
         compute = self.env.get_wrapper_attr("compute_reward")
+        shape = (len(achieved), *self._spaces[2].shape)
         try:
-            rewards = compute(achieved, goal, {})
+            rewards = compute(achieved.reshape(shape), goal.reshape(shape), {})
         except Exception as error:
             raise SfpError(
                 f"compute_reward of {self.name} raised {type(error).__name__} "
@@ -209,20 +220,30 @@ class World:
             raise SfpError(
                 f"compute_reward of {self.name} gives {computed[wrong[0]]:g}, step "
                 f"gave {rewards[wrong[0]]:g}: relabelled rewards would be wrong. Mend "
-                "it, or set hindsight to 0."
+                "it, or, for any method but rlpd, set hindsight to 0."
             )
 
     def check_seed(self) -> bool:
         """Whether the same seed begins the same episode; warn if not."""
-        first, second = self.reset(0), self.reset(0)
-        same = np.array_equal(first.state, second.state)
+        first, second = self._begun(0), self._begun(0)
+        same = np.array_equal(first, second)
         if not same:
             warnings.warn(
-                f"{self.name} ignores the seed of reset: its runs are not reproducible "
-                "and cannot be resumed exactly.",
+                f"{self.name} does not follow the seed of reset: its runs are not "
+                "reproducible and cannot be resumed exactly.",
                 stacklevel=2,
             )
         return same
+
+    def _begun(self, seed: int) -> np.ndarray:
+        """What the first steps of an episode show, with actions that are the same."""
+        rng, seen = np.random.default_rng(0), [self.reset(seed).state]
+        for _ in range(PROBES):
+            outcome = self.step(rng.uniform(-1.0, 1.0, self.action_size))
+            seen += [outcome.sight.state, np.array([outcome.reward])]
+            if outcome.terminated or outcome.truncated:
+                break
+        return np.concatenate(seen)
 
     def _call(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -272,7 +293,7 @@ class World:
                 f"{self._where}, its space says {space.shape}."
             )
         with np.errstate(over="ignore"):  # infinite then, and refused below
-            flat = self._call(np.asarray, part, np.float32).ravel()
+            flat = self._call(np.array, part, np.float32).ravel()  # a copy
         # A NaN fails every comparison, so this finds it too.
         if not ((flat >= limits[0]) & (flat <= limits[1])).all():
             value = flat[~((flat >= limits[0]) & (flat <= limits[1]))][0]
@@ -281,6 +302,12 @@ class World:
                 "space: mend the environment, or widen the space."
             )
         return flat
+
+
+def as_type(actions: np.ndarray, dtype: Any) -> np.ndarray:
+    """Actions as the environment takes them: to whole numbers they are rounded."""
+    whole = np.issubdtype(dtype, np.integer)
+    return (np.rint(actions) if whole else actions).astype(dtype)
 
 
 def _alike(computed: np.ndarray, rewards: np.ndarray) -> np.ndarray:

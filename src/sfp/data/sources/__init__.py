@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sfp.data.sources import folder, hdf5, lerobot, minari, npy, npz, table
 from sfp.data.sources.reading import read_as
+from sfp.data.sources.stated import with_stated
 from sfp.data.trajectories import COLUMNS, Trajectories
 from sfp.errors import MissingColumn, SfpError, unknown
 
@@ -51,7 +52,7 @@ def load(
     for module in FORMATS:
         if module.matches(path):
             reader = partial(module.read, drop_short=drop_short)
-            return read_as(module.NAME, reader, path, wanted)
+            return with_stated(read_as(module.NAME, reader, path, wanted), path)
     raise SfpError(
         f"cannot tell the format of {path}: expected a Minari or LeRobot folder, an "
         ".hdf5 (D4RL, robomimic), .npz, .npy or .csv file, or a folder of such files."

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -15,6 +13,7 @@ import numpy as np
 
 from sfp.data.sources import hdf5, npy, npz, table
 from sfp.data.sources.reading import read_as
+from sfp.data.sources.stated import BOUNDS, read_stated
 from sfp.data.trajectories import Episode, Trajectories, assemble
 from sfp.errors import Empty, SfpError
 
@@ -25,7 +24,6 @@ KINDS = {
     ".npz": (npz.NAME, partial(npz.read, whole=True)),
     ".npy": (npy.NAME, npy.read),
 }
-BOUNDS = "bounds.json"
 
 
 def matches(path: Path) -> bool:
@@ -61,7 +59,7 @@ def read(
             continue
         _check_alike(part, parts[0] if parts else part)
         parts.append(part)
-    stated = _stated(path)
+    stated = read_stated(path)
     bounds = {k: stated[k] for k in ("low", "high") if k in stated}
     return assemble(
         _episodes(parts),
@@ -108,30 +106,6 @@ def _episodes(parts: list[Trajectories]) -> Iterator[Episode]:
     for part in parts:
         for start, end in zip(part.starts, part.ends, strict=True):
             yield {c: getattr(part, c)[start:end] for c in part.columns}
-
-
-def _stated(path: Path) -> dict[str, Any]:
-    """What `bounds.json` says, if it is there."""
-    file = path / BOUNDS
-    if not file.exists():
-        return {}
-    try:
-        given = json.loads(file.read_text())
-        found: dict[str, Any] = {
-            key: [float(x) for x in given[key]] for key in ("low", "high")
-        }
-        if "rate" in given:
-            found["rate"] = float(given["rate"])
-            if not 0 < found["rate"] < math.inf:
-                raise ValueError
-        if given.keys() - found.keys():
-            raise ValueError
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise SfpError(
-            f'{file}: expected {{"low": [...], "high": [...]}} with a number per '
-            'dimension of an action, and "rate" in Hz if it is known.'
-        ) from error
-    return found
 
 
 def _bounds(parts: list[Trajectories]) -> dict[str, Any]:
