@@ -78,6 +78,11 @@ def test_the_time_left_falls_with_what_is_done(board, monkeypatch):
     now[0] = 50.0
     board.hear(Event(two, "done"))
     assert board.left() == 3 * 50.0  # one cost 50 seconds
+    board.hear(Event(others[0], "done"))  # was there too, or was made elsewhere
+    assert board.left() == 2 * 50.0
+    half = Progress(others[1].total // 2)
+    board.hear(Event(others[1], "running", half))  # was begun before
+    assert board.left() == pytest.approx(1.5 * 50.0)
     for job in others:
         board.hear(Event(job, "failed", reason="no"))
     assert board.left() == 0.0

@@ -34,13 +34,13 @@ class Board:
         self.plans, self.workers = plans, workers
         self.known = {job.name: Event(job, "waiting") for job in jobs}
         self._began = time.monotonic()
-        self._before: float | None = None
+        self._before = 0.0
 
     def hear(self, event: Event) -> None:
         """Remember the last event of a job."""
+        if self.known[event.job.name].state == "waiting":
+            self._before += _spent(event)  # what was there already took us no time
         self.known[event.job.name] = event
-        if event.state == "running" and self._before is None:
-            self._before = self._done()  # what was there already took us no time
 
     def count(self, state: str) -> int:
         """Jobs in that state."""
@@ -50,7 +50,7 @@ class Board:
         """Seconds until all is done, by the speed so far once there is one."""
         done = self._done()
         total = sum(e.job.cost for e in self.known.values() if e.state != "failed")
-        here = done - (done if self._before is None else self._before)
+        here = done - self._before
         seconds = time.monotonic() - self._began
         speed = here / seconds if here > 60.0 else float(self.workers)
         return max(0.0, total - done) / max(speed, 1e-9)
@@ -63,13 +63,7 @@ class Board:
 
     def _done(self) -> float:
         """Seconds of one core that are done, by the estimates."""
-        shares = {"done": lambda event: 1.0, "running": _share}
-        parts = (
-            e.job.cost * shares[e.state](e)
-            for e in self.known.values()
-            if e.state in shares
-        )
-        return sum(parts, start=0.0)
+        return sum(map(_spent, self.known.values()), start=0.0)
 
 
 @contextlib.contextmanager
@@ -157,5 +151,7 @@ def _matrix(board: Board, plan: Plan, marks: dict[str, str]) -> Table:
     return table
 
 
-def _share(event: Event) -> float:
-    return min(1.0, event.progress.done / max(1, event.job.total))
+def _spent(event: Event) -> float:
+    """Seconds of one core that a job has behind it, by the estimates."""
+    share = min(1.0, event.progress.done / max(1, event.job.total))
+    return event.job.cost * {"done": 1.0, "running": share}.get(event.state, 0.0)
