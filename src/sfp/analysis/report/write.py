@@ -43,7 +43,7 @@ def write_report(
     *,
     protocol: Protocol = PAPER,
     replays: bool = True,
-    rng: np.random.Generator | None = None,
+    seed: int = 0,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Written:
     """Write the report of a results folder, whole or not at all.
@@ -53,14 +53,15 @@ def write_report(
         out: the HTML file.
         protocol: smoothing and intervals.
         replays: play test episodes of solved point-mazes, to be watched.
-        rng: for the bootstrap; by default the same every time.
+        seed: of the bootstrap, which each section draws for itself: what else lies in
+            the folder does not change its intervals.
         progress: hears how many replays are done, of how many.
     """
-    rng = np.random.default_rng(0) if rng is None else rng
     results = read_results(root)
     warnings = list(results.warnings)
     compared = [
-        (section, compare(section, rng, protocol)) for section in results.sections
+        (section, compare(section, np.random.default_rng(seed), protocol))
+        for section in results.sections
     ]
     chosen = [_solvers(found) if replays else [] for _, found in compared]
     wanted = {run.folder: run for runs in chosen for run in runs}
