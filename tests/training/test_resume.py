@@ -373,7 +373,7 @@ def test_a_world_without_a_seed_is_told_and_marked(tmp_path):
 
 def test_a_world_that_does_not_come_back_goes_on_with_a_new_episode(tmp_path):
     def go(**kwargs):
-        env = gym.make("probe/Drift-v0", inner=False)
+        env = gym.make("probe/Drift-v0", inner=False, length=40)
         return sfp.train(env, method="sac", out=tmp_path / "run", **SMALL | kwargs)
 
     with (

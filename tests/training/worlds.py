@@ -31,13 +31,15 @@ SMALL = dict(
 class Drift(gym.Env):
     """A point that is pushed by chance at every step; over the edge is the end.
 
-    Actions within [-1, 2] x [0, 0.5]; observations are float64.
+    Actions within [-1, 2] x [0, 0.5]; observations are float64. Where steps do not
+    follow the seed there is no edge: when an episode ends must not be left to chance.
 
     Args:
         fault: what goes wrong, and `at` which step of an episode.
         at: that step.
         seeded: whether `reset` follows its seed, and `inner` whether steps do.
         inner: see `seeded`.
+        length: steps after which an episode is cut off.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
@@ -47,10 +49,17 @@ class Drift(gym.Env):
     observation_space = spaces.Box(-3.0, 3.0, (3,), np.float64)
 
     def __init__(
-        self, fault=None, at=7, seeded=True, inner=True, scale=1.0, render_mode=None
+        self,
+        fault=None,
+        at=7,
+        seeded=True,
+        inner=True,
+        length=25,
+        scale=1.0,
+        render_mode=None,
     ):
         self.fault, self.at, self.seeded, self.inner = fault, at, seeded, inner
-        self.scale, self.render_mode = scale, render_mode
+        self.length, self.scale, self.render_mode = length, scale, render_mode
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed if self.seeded else None)
@@ -63,10 +72,10 @@ class Drift(gym.Env):
         self.count += 1
         push = np.append(action, 0.0) * 0.2 + self.chance.normal(0, 0.1, 3)
         self.at_now = self.at_now + push
-        over = bool(np.abs(self.at_now).max() > 2.5)
+        over = self.inner and bool(np.abs(self.at_now).max() > 2.5)
         self.at_now = np.clip(self.at_now, -2.5, 2.5)
         obs, reward = self.at_now.copy(), self.scale * float(self.at_now[0])
-        late = self.count >= 25
+        late = self.count >= self.length
         if self.count == self.at and self.fault:
             obs, reward, late = self._broken(obs, reward, late)
         return obs, reward, over, late, {}
