@@ -305,6 +305,29 @@ def test_a_run_of_another_prior_is_refused(tmp_path):
         cell.check(tmp_path)
 
 
+def test_walks_of_another_prior_are_refused(run, tmp_path):
+    given = Overrides(methods=("sfp", "uniform"), repetitions=1)
+    plan = make_plan("coverage", overrides=given)
+    (walk,) = plan.walks
+    walk = replace(walk, task="room", trajectories=1, steps=5)
+    plan = replace(plan, walks=(walk,))
+    assert run(*walk.words(tmp_path))[0] == 0
+    walk.check(tmp_path)
+    about = walk.file(tmp_path, ".json")
+    made = json.loads(about.read_text())
+    assert made["explorers"] == ["uniform"]
+    assert made["steps"] == 5
+    assert list(made["priors"].values()) == [read_fingerprint("room")]
+    for text in (json.dumps({"priors": {"prior room": "of old"}}), "{}", "[]", "\0"):
+        about.write_text(text)
+        with pytest.raises(SfpError, match=r"walks of another prior than .* is now"):
+            walk.check(tmp_path)
+        with pytest.raises(SfpError, match="walks of another prior"):
+            make_jobs([plan], tmp_path)[0].is_done()
+    about.unlink()  # an earlier version wrote none
+    walk.check(tmp_path)
+
+
 def test_a_folder_called_like_a_shipped_prior_is_another(run, tmp_path):
     shutil.copytree(find_prior("reach"), tmp_path / "room")
     recipe = PriorRecipe(Recording("room"))

@@ -25,7 +25,8 @@ def explore(
     """Compare explorers by coverage and radius of gyration (the paper's Table 1).
 
     Prints mean and standard deviation over repetitions, and saves the picture of the
-    trajectories, the power spectra of the actions, and the numbers of both as CSV:
+    trajectories, the power spectra of the actions, the numbers of both as CSV, and what
+    they were made with as JSON:
         sfp explore room-large --explorer uniform --explorer scripted
 
     Learned priors join with --prior:
@@ -41,7 +42,7 @@ def explore(
         steps: per trajectory.
         repetitions: of the measurement, for its spread.
         seed: the same seed gives the same bits.
-        out: folder for pictures and CSV.
+        out: folder for pictures and tables.
         json: print one JSON document.
     """
     import numpy as np
@@ -55,10 +56,10 @@ def explore(
         spectrum_rows,
         trajectory_figure,
     )
-    from sfp.analysis.tables import save_csv
+    from sfp.analysis.tables import save_csv, save_json
     from sfp.envs.maze import get_layout
     from sfp.envs.registry import get_task, maze_layout
-    from sfp.priors.store import load_prior
+    from sfp.priors.store import fingerprint, load_prior
 
     chosen = get_task(task)
     names = explorer or tuple(EXPLORERS)
@@ -91,6 +92,16 @@ def explore(
     )
     spectra = {e.name: e.actions for e in walks}
     powers = spectrum_rows(spectra)
+    made = {
+        "task": chosen.name,
+        "explorers": list(names),
+        "priors": {name: fingerprint(prior) for name, prior in priors.items()},
+        "trajectories": trajectories,
+        "steps": steps,
+        "repetitions": repetitions,
+        "seed": seed,
+    }
+    save_json(made, Path(f"{stem}.json"))
     files = [
         save(trajectory_figure(place, walks, shown=trajectories), Path(f"{stem}.png")),
         save(spectrum_figure(spectra), Path(f"{stem}-psd.png")),

@@ -125,7 +125,7 @@ class Walk:
         return out / "explore" / self.slug
 
     def file(self, out: Path, ending: str) -> Path:
-        """A table or picture of it: `.csv`, `.png`, `-psd.csv` or `-psd.png`."""
+        """Of `.csv`, `.png`, `-psd.csv`, `-psd.png`; `.json` says what made them."""
         return self.folder(out) / f"explore-{self.task}{ending}"
 
     def words(self, out: Path) -> Words:
@@ -137,6 +137,23 @@ class Walk:
         for name in ("trajectories", "steps", "repetitions", "seed"):
             words += [f"--{name}", str(getattr(self, name))]
         return (*words, "--out", str(self.folder(out)))
+
+    def check(self, out: Path) -> None:
+        """Refuse walks of another prior than the one that is there now."""
+        if self.prior is None or (now := self.prior.fingerprint(out)) is None:
+            return
+        path = self.file(out, ".json")
+        try:
+            held = json.loads(path.read_text())["priors"].values()
+        except FileNotFoundError:  # walks of an earlier version did not tell
+            return
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            held = ()
+        if now not in held:
+            raise SfpError(
+                f"{path.parent} holds walks of another prior than "
+                f"{self.prior.find(out)} is now: move it away."
+            )
 
 
 def make_settings(given: dict[str, object], steps: int) -> tuple[Setting, ...]:

@@ -146,4 +146,5 @@ def _explore(walk: Walk, out: Path, needs: tuple[str, ...]) -> Job:
         total=walk.steps * (len(walk.explorers) + (walk.prior is not None)),
         cost=costs.explore(walk),
         needs=needs,
+        check=lambda: walk.check(out),
     )
