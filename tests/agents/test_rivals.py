@@ -8,7 +8,7 @@ from scipy import stats
 from test_sac import assert_close, moved
 
 from probes import linear_prior, random_batch
-from sfp.agents.base import Keys
+from sfp.agents.base import Keys, Turn
 from sfp.agents.bc import BC, cloning_loss
 from sfp.agents.kl import KL
 from sfp.agents.losses import gaussian_kl
@@ -51,7 +51,7 @@ def steps(agent, actor, obs, *, count, phase, seed=0):
     rng = np.random.default_rng(seed)
     memory, made = agent.begin(rng), []
     for _ in range(count):
-        decision, memory = agent.act(actor, memory, obs, rng=rng, phase=phase)
+        decision, memory = agent.act(actor, memory, Turn(obs, rng, phase))
         made.append((decision, memory))
     return made
 
@@ -117,18 +117,16 @@ def test_polyrl_walks_at_first_and_is_sac_afterwards():
     actor, rng = actor_of(agent), np.random.default_rng(3)
     memory, actions, at = agent.begin(rng), [], np.zeros(3, np.float32)
     for _ in range(400):
-        decision, memory = agent.act(actor, memory, at, rng=rng, phase="warmup")
+        decision, memory = agent.act(actor, memory, Turn(at, rng, "warmup"))
         actions.append(decision.action)
         at = at + np.append(decision.action, 0.0).astype(np.float32)
     directions = np.array(actions) / np.linalg.norm(actions, axis=1, keepdims=True)
     angles = np.arccos(np.clip((directions[1:] * directions[:-1]).sum(axis=1), -1, 1))
     # Clipping to the box turns the few actions that leave it a little.
     assert np.median(angles) == pytest.approx(0.35, abs=0.05)
-    ours, same = agent.act(
-        actor, memory, at, rng=np.random.default_rng(1), phase="train"
-    )
+    ours, same = agent.act(actor, memory, Turn(at, np.random.default_rng(1), "train"))
     theirs, _ = sac.act(
-        actor, sac.begin(rng), at, rng=np.random.default_rng(1), phase="train"
+        actor, sac.begin(rng), Turn(at, np.random.default_rng(1), "train")
     )
     np.testing.assert_array_equal(ours.action, theirs.action)
     assert same is memory
@@ -155,7 +153,7 @@ def test_parrot_executes_what_the_flow_makes_of_its_noise(kind):
         memory = agent.begin(rng)
         for _ in range(20):
             past = memory.history
-            decision, memory = agent.act(actor, memory, obs, rng=rng, phase=phase)
+            decision, memory = agent.act(actor, memory, Turn(obs, rng, phase))
             context = past.ravel()
             if "state" in kind:
                 context = np.concatenate([context, (obs - 0.5) / 2.0])
@@ -293,9 +291,7 @@ def test_kl_explores_with_the_prior_at_first():
     memory = agent.begin(rng)
     for _ in range(4):
         past = memory.history[0]
-        decision, memory = agent.act(
-            actor_of(agent), memory, obs, rng=rng, phase="warmup"
-        )
+        decision, memory = agent.act(actor_of(agent), memory, Turn(obs, rng, "warmup"))
         expected = 0.4 + np.asarray(prior.model.gain) @ past
         np.testing.assert_allclose(
             decision.action, np.clip(expected, -0.99, 0.99), rtol=1e-5
@@ -334,7 +330,7 @@ def test_cloning_recovers_a_known_linear_policy():
     assert not moved(fresh.policy_adam, state.policy_adam)
     actor, rng = jax.tree.map(np.asarray, state.policy), np.random.default_rng(0)
     draws = [
-        agent.act(actor, agent.begin(rng), states[0], rng=rng, phase="warmup")[0].action
+        agent.act(actor, agent.begin(rng), Turn(states[0], rng, "warmup"))[0].action
         for _ in range(200)
     ]
     # The clone explores from the beginning on.

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from probes import Forever, Once, Twice, explored, random_batch
-from sfp.agents.base import Keys
+from sfp.agents.base import Keys, Turn
 from sfp.agents.sac import SAC, min_q, q_values, sample
 from sfp.config import Networks
 from sfp.training.loop import compile_updates
@@ -162,8 +162,7 @@ def test_warm_up_is_uniform_and_training_is_the_policy():
 
     def act(phase):
         made = (
-            agent.act(weights, memory, obs, rng=rng, phase=phase)[0]
-            for _ in range(4000)
+            agent.act(weights, memory, Turn(obs, rng, phase))[0] for _ in range(4000)
         )
         return jax.tree.map(lambda *x: np.stack(x), *made)
 

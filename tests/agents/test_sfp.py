@@ -18,7 +18,7 @@ from test_sac import (
 )
 
 from probes import Forever, Once, explored, linear_prior, random_batch
-from sfp.agents.base import Keys
+from sfp.agents.base import Keys, Turn
 from sfp.agents.sac import SAC
 from sfp.agents.sfp import SFP, unit_prior
 from sfp.config import Mixture, Networks
@@ -56,7 +56,7 @@ def acts(agent, state, memory, obs, *, count, phase="train", seed=0):
     """Many decisions at the same moment, stacked, and the histories they lead to."""
     actor = jax.tree.map(np.asarray, agent.actor(state))
     rng, obs = np.random.default_rng(seed), np.asarray(obs)
-    made = [agent.act(actor, memory, obs, rng=rng, phase=phase) for _ in range(count)]
+    made = [agent.act(actor, memory, Turn(obs, rng, phase)) for _ in range(count)]
     decisions = jax.tree.map(lambda *x: np.stack(x), *(d for d, _ in made))
     return decisions, np.stack([after.history for _, after in made])
 
@@ -155,7 +155,7 @@ def test_mixing_of_one_reproduces_the_priors_distribution(k, state):
     ours, contexts = [], []
     for _ in range(3000):
         memory = agent.begin(rng)
-        decision, _ = agent.act(actor, memory, obs, rng=rng, phase="train")
+        decision, _ = agent.act(actor, memory, Turn(obs, rng, "train"))
         ours.append(decision.action[0])
         contexts.append(np.concatenate([memory.history.ravel(), obs[:state]]))
     keys = jax.random.split(jax.random.key(2), 3000)

@@ -35,6 +35,20 @@ class Decision(NamedTuple):
     info: dict[str, float]
 
 
+class Turn(NamedTuple):
+    """What an agent is given to act upon.
+
+    Attributes:
+        obs: s_t, the goal included.
+        rng: the randomness of the step.
+        phase: of the run.
+    """
+
+    obs: Float[np.ndarray, " obs"]
+    rng: np.random.Generator
+    phase: Phase
+
+
 class Memory(NamedTuple):
     """An agent's memory within an episode: the paper's H_t.
 
@@ -99,15 +113,7 @@ class Agent(Protocol):
         """The memory at the beginning of an episode."""
         ...
 
-    def act(
-        self,
-        actor: Any,
-        memory: Memory,
-        obs: Float[np.ndarray, " obs"],
-        *,
-        rng: np.random.Generator,
-        phase: Phase,
-    ) -> tuple[Decision, Memory]:
+    def act(self, actor: Any, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """One step of exploration; the actor's weights are NumPy arrays."""
         ...
 

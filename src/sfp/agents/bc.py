@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sfp.agents.base import Decision, Memory, Phase
+from sfp.agents.base import Decision, Memory, Turn
 from sfp.agents.losses import Scalar
 from sfp.agents.sac import SAC, SACState, descend
 from sfp.nets.policy import Policy
@@ -52,17 +52,9 @@ class BC(SAC):
     epochs: int = field(kw_only=True, default=10)
     report: Callable[[float], None] = field(kw_only=True, default=lambda share: None)
 
-    def act(
-        self,
-        actor: Policy,
-        memory: Memory,
-        obs: Float[np.ndarray, " obs"],
-        *,
-        rng: np.random.Generator,
-        phase: Phase,
-    ) -> tuple[Decision, Memory]:
+    def act(self, actor: Policy, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """The clone explores from the first step on."""
-        return super().act(actor, memory, obs, rng=rng, phase="train")
+        return super().act(actor, memory, turn._replace(phase="train"))
 
     def prepare(self, state: SACState, key: PRNGKeyArray) -> SACState:
         """Clone the policy; its optimiser for SAC stays fresh."""

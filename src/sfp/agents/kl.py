@@ -9,7 +9,7 @@ from functools import cached_property
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
 from sfp.agents.acting import draw_action
 from sfp.agents.base import (
@@ -17,7 +17,7 @@ from sfp.agents.base import (
     Keys,
     Memory,
     Metrics,
-    Phase,
+    Turn,
     draw_seed,
     shifted,
 )
@@ -47,21 +47,13 @@ class KL(SAC):
         """H_0: consecutive actions from the data, if the prior sees any."""
         return Memory(draw_seed(self.prior, rng))
 
-    def act(
-        self,
-        actor: Policy,
-        memory: Memory,
-        obs: Float[np.ndarray, " obs"],
-        *,
-        rng: np.random.Generator,
-        phase: Phase,
-    ) -> tuple[Decision, Memory]:
+    def act(self, actor: Policy, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """The prior's actions at first, then those of the policy."""
-        if phase == "warmup":
-            seed = rng.integers(2**32, dtype=np.uint32)
-            action = np.asarray(self._ask(seed, memory.history, obs))
+        if turn.phase == "warmup":
+            seed = turn.rng.integers(2**32, dtype=np.uint32)
+            action = np.asarray(self._ask(seed, memory.history, turn.obs))
         else:
-            action = draw_action(actor, obs, rng)
+            action = draw_action(actor, turn.obs, turn.rng)
         return Decision(action, action, {}), Memory(shifted(memory.history, action))
 
     def update(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 
 from sfp.agents.acting import shaken_action
-from sfp.agents.base import Decision, Memory, Phase
+from sfp.agents.base import Decision, Memory, Turn
 from sfp.agents.sac import SAC
 from sfp.nets.policy import Policy
 from sfp.walks.noise import Noise, squash
@@ -32,19 +31,11 @@ class Noisy(SAC):
         history = super().begin(rng).history
         return Memory(history, self.noise.begin(rng, 1, self.action_size))
 
-    def act(
-        self,
-        actor: Policy,
-        memory: Memory,
-        obs: Float[np.ndarray, " obs"],
-        *,
-        rng: np.random.Generator,
-        phase: Phase,
-    ) -> tuple[Decision, Memory]:
+    def act(self, actor: Policy, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """Uniform actions at first, correlated like the noise; then the policy."""
-        noise, walk = self.noise.draw(memory.walk, rng)
-        if phase == "warmup":
+        noise, walk = self.noise.draw(memory.walk, turn.rng)
+        if turn.phase == "warmup":
             action = squash(noise)[0]
         else:
-            action = shaken_action(actor, obs, noise[0])
+            action = shaken_action(actor, turn.obs, noise[0])
         return Decision(action, action, {}), memory._replace(walk=walk)

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import jax
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from sfp.agents.acting import draw_action, mean_action
-from sfp.agents.base import Act, Decision, Memory, Phase, draw_seed, shifted
+from sfp.agents.base import Act, Decision, Memory, Turn, draw_seed, shifted
 from sfp.agents.sac import SAC
 from sfp.nets.policy import Policy
 from sfp.priors.base import Prior
@@ -40,21 +40,13 @@ class Parrot(SAC):
         """H_0: consecutive actions from the data, if the flow sees any."""
         return Memory(draw_seed(self.prior, rng))
 
-    def act(
-        self,
-        actor: Policy,
-        memory: Memory,
-        obs: Float[np.ndarray, " obs"],
-        *,
-        rng: np.random.Generator,
-        phase: Phase,
-    ) -> tuple[Decision, Memory]:
+    def act(self, actor: Policy, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """The flow's own actions at first (uniform u), then those of the policy."""
-        if phase == "warmup":
-            unit = rng.uniform(-1.0, 1.0, self.action_size).astype(np.float32)
+        if turn.phase == "warmup":
+            unit = turn.rng.uniform(-1.0, 1.0, self.action_size).astype(np.float32)
         else:
-            unit = draw_action(actor, obs, rng)
-        action = np.asarray(self.warped(unit, memory.history, obs))
+            unit = draw_action(actor, turn.obs, turn.rng)
+        action = np.asarray(self.warped(unit, memory.history, turn.obs))
         return Decision(action, unit, {}), Memory(shifted(memory.history, action))
 
     def tester(self, actor: Policy, rng: np.random.Generator) -> Act:

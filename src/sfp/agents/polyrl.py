@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float
 
-from sfp.agents.base import Decision, Memory, Phase
+from sfp.agents.base import Decision, Memory, Turn
 from sfp.agents.sac import SAC
 from sfp.nets.policy import Policy
 from sfp.walks.polyrl import PolyRL
@@ -31,18 +30,10 @@ class Walker(SAC):
         walk = self.walk.begin(1, self.action_size, np.zeros((1, self.seen)))
         return Memory(super().begin(rng).history, walk)
 
-    def act(
-        self,
-        actor: Policy,
-        memory: Memory,
-        obs: Float[np.ndarray, " obs"],
-        *,
-        rng: np.random.Generator,
-        phase: Phase,
-    ) -> tuple[Decision, Memory]:
+    def act(self, actor: Policy, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """A step of the walk at first, then an action of the policy."""
-        if phase != "warmup":
-            return super().act(actor, memory, obs, rng=rng, phase=phase)
-        here = np.asarray(obs[None, : self.seen], float)
-        action, walk = self.walk.draw(memory.walk, here, rng)
+        if turn.phase != "warmup":
+            return super().act(actor, memory, turn)
+        here = np.asarray(turn.obs[None, : self.seen], float)
+        action, walk = self.walk.draw(memory.walk, here, turn.rng)
         return Decision(action[0], action[0], {}), memory._replace(walk=walk)

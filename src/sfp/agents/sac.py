@@ -14,7 +14,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.agents.acting import draw_action, mean_action
-from sfp.agents.base import Act, Decision, Keys, Memory, Metrics, Phase
+from sfp.agents.base import Act, Decision, Keys, Memory, Metrics, Turn
 from sfp.agents.losses import (
     Scalar,
     Values,
@@ -100,20 +100,12 @@ class SAC:
         """Nothing to remember."""
         return Memory(np.zeros((0, self.action_size), np.float32))
 
-    def act(
-        self,
-        actor: Policy,
-        memory: Memory,
-        obs: Float[np.ndarray, " obs"],
-        *,
-        rng: np.random.Generator,
-        phase: Phase,
-    ) -> tuple[Decision, Memory]:
+    def act(self, actor: Policy, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """A uniform action at first, then one of the policy."""
-        if phase == "warmup":
-            action = rng.uniform(-1.0, 1.0, self.action_size).astype(np.float32)
+        if turn.phase == "warmup":
+            action = turn.rng.uniform(-1.0, 1.0, self.action_size).astype(np.float32)
         else:
-            action = draw_action(actor, obs, rng)
+            action = draw_action(actor, turn.obs, turn.rng)
         return Decision(action, action, {}), memory
 
     def tester(self, actor: Policy, rng: np.random.Generator) -> Act:

@@ -21,7 +21,7 @@ from sfp.agents.base import (
     Keys,
     Memory,
     Metrics,
-    Phase,
+    Turn,
     draw_seed,
     shifted,
 )
@@ -114,24 +114,16 @@ class SFP:
         """H_0: consecutive actions from the data."""
         return Memory(draw_seed(self.prior, rng))
 
-    def act(
-        self,
-        actor: Actor,
-        memory: Memory,
-        obs: Float[np.ndarray, " obs"],
-        *,
-        rng: np.random.Generator,
-        phase: Phase,
-    ) -> tuple[Decision, Memory]:
+    def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """Algorithm 1, lines 7, 8 and 10; the warm-up takes λ = 1."""
-        mixing = self._trust(actor.mixing, obs)
-        by_prior = phase == "warmup" or rng.random() < mixing
+        mixing = self._trust(actor.mixing, turn.obs)
+        by_prior = turn.phase == "warmup" or turn.rng.random() < mixing
         if by_prior:
-            action = continued = self._draw(memory, obs, rng)
+            action = continued = self._draw(memory, turn.obs, turn.rng)
         else:
-            action = continued = draw_action(actor.policy, obs, rng)
+            action = continued = draw_action(actor.policy, turn.obs, turn.rng)
             if self.mixture.context == "stream":
-                continued = self._draw(memory, obs, rng)
+                continued = self._draw(memory, turn.obs, turn.rng)
         history = shifted(memory.history, continued)
         info = {"mixing": mixing, "prior": float(by_prior)}
         return Decision(action, action, info), Memory(history)

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from sfp.agents.base import Agent, Memory
+from sfp.agents.base import Agent, Memory, Turn
 from sfp.data.replay import EpisodeReplay, Moment
 from sfp.errors import SfpError
 from sfp.training.evaluate import TEST_SEEDS
@@ -71,9 +71,8 @@ class Rollout:
         for _ in range(count):
             assert self._sight is not None
             phase = "warmup" if self.step < self.warmup else "train"
-            decision, self.memory = self.agent.act(
-                actor, self.memory, self._sight.state, rng=rng, phase=phase
-            )
+            turn = Turn(self._sight.state, rng, phase)
+            decision, self.memory = self.agent.act(actor, self.memory, turn)
             outcome = self.world.step(decision.action)
             self.step += 1
             self.actions.append(decision.action)
