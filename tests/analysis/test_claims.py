@@ -69,6 +69,24 @@ def test_who_learns_sooner_shows_in_the_whole_training_only(tmp_path):
     assert (whole.verdict, float(whole.pair.gap.value)) == ("holds", 25.0)
 
 
+def test_a_share_is_of_what_the_other_has(tmp_path):
+    """SAC ends at 61 in `corridor` where SFP has 101: six tenths, not seven."""
+    make_grid(tmp_path)
+    asked = CLAIM | {"better": "SAC", "worse": "SFP", "tasks": ["corridor"]}
+    shares = (0.5, 0.6, 0.7, 1.0)
+    found = claims_of(tmp_path, *(asked | {"share": share} for share in shares))
+    assert [one.verdict for one in found] == [
+        "holds",
+        *["undecided"],
+        *2 * ["does not"],
+    ]
+    for share, one in zip(shares, found, strict=True):
+        assert float(one.pair.gap.value) == pytest.approx(61 - share * 101)
+    lines = claims(compared(tmp_path)).splitlines()[2:]
+    tested = [line.split(" | ")[1] for line in lines]
+    assert tested == [*(f"SAC > {share} x SFP" for share in shares[:3]), "SAC > SFP"]
+
+
 @pytest.mark.parametrize("cut", [{"finished": False}, {"steps": 400}])
 def test_runs_that_had_less_time_decide_nothing(cut, tmp_path):
     for seed in range(2):
@@ -121,6 +139,8 @@ def test_a_bar_in_a_name_does_not_break_a_table():
         ({"measure": "best"}, "unknown measure 'best'"),
         ({"tasks": "maze"}, "expected tasks as a list of tasks"),
         ({"better": 3}, "expected better as text"),
+        ({"share": "half"}, "expected share as a number above 0"),
+        ({"share": -1}, "expected share as a number above 0"),
     ],
 )
 def test_a_damaged_claim_is_named(tmp_path, wrong, words):

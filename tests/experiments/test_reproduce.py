@@ -186,6 +186,7 @@ def test_the_manifest_says_what_the_report_needs(run, tmp_path):
     assert (first["better"], first["worse"]) == ("PARROT-state", "SFP")
     assert (first["tasks"], first["measure"]) == (["room"], "whole")
     assert (second["tasks"], second["measure"]) == (["maze"], "final")
+    assert first["share"] == second["share"] == 1.0
     assert about == {
         **{"format": 1, "name": "transfer", "suite": "point-maze", "scale": "small"},
         **{"training": "room", "aggregate": ["maze"]},

@@ -36,6 +36,7 @@ class Claim:
         worse: label of the other.
         tasks: where.
         measure: of which return.
+        share: of the other's return that the first should exceed.
     """
 
     text: str
@@ -43,6 +44,12 @@ class Claim:
     worse: str
     tasks: tuple[str, ...]
     measure: Measure = "final"
+    share: float = 1.0
+
+    @property
+    def than(self) -> str:
+        """What the first should have more than."""
+        return self.worse if self.share == 1.0 else f"{self.share:g} x {self.worse}"
 
 
 @dataclass(frozen=True)
@@ -86,9 +93,13 @@ def weigh(
     rng: np.random.Generator,
     *,
     measure: Measure = "final",
+    share: float = 1.0,
     protocol: Protocol = PAPER,
 ) -> Pair | None:
-    """Compare two labels on the tasks that both have; None if there are none."""
+    """Compare two labels on the tasks that both have; None if there are none.
+
+    With a share, a label is compared with that share of what the other has.
+    """
     last = protocol.window if measure == "final" else None
     ours, theirs = (
         {g.task: g for g in groups if g.label == label and len(g.lines("return"))}
@@ -101,6 +112,7 @@ def weigh(
     first, second = (
         [held[task].ends("return", last) for task in tasks] for held in (ours, theirs)
     )
+    second = [share * ends for ends in second]
     gap = difference(first, second, rng, protocol=protocol)
     better = improvement(first, second, rng, protocol=protocol)
     return Pair(tasks, gap, better, all(_is_even(*pair) for pair in pairs))
@@ -116,8 +128,8 @@ def check(
     found = []
     for claim in claims:
         kin = [group for group in groups if group.task in claim.tasks]
-        labels, measure = (claim.better, claim.worse), claim.measure
-        pair = weigh(kin, labels, rng, measure=measure, protocol=protocol)
+        how = {"measure": claim.measure, "share": claim.share, "protocol": protocol}
+        pair = weigh(kin, (claim.better, claim.worse), rng, **how)
         found.append(Checked(claim, pair))
     return found
 

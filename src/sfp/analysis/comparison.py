@@ -233,7 +233,7 @@ def claim_rows(found: Comparison) -> list[dict[str, Any]]:
     for one in found.claims:
         claim, pair = one.claim, one.pair
         row: dict[str, Any] = {"claim": claim.text}
-        row |= {"better": claim.better, "worse": claim.worse}
+        row |= {"better": claim.better, "worse": claim.worse, "share": claim.share}
         row |= {"tasks": " ".join(pair.tasks if pair else claim.tasks)}
         row |= {"measure": MEASURES[claim.measure]}
         row |= {"difference": None if pair is None else float(pair.gap.value)}

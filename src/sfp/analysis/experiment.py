@@ -135,7 +135,10 @@ def _claim(entry: dict[str, Any]) -> Claim:
     if named not in MEASURES:
         raise unknown("measure", named, MEASURES, "See docs/report.md.")
     text, better, worse = (_word(entry, key) for key in ("text", "better", "worse"))
-    return Claim(text, better, worse, _names(entry, "tasks"), cast(Measure, named))
+    tasks, share = _names(entry, "tasks"), entry.get("share", 1.0)
+    if not isinstance(share, int | float) or not 0.0 < share < float("inf"):
+        raise SfpError(f"expected share as a number above 0, received {share!r}.")
+    return Claim(text, better, worse, tasks, cast(Measure, named), float(share))
 
 
 def _names(held: dict[str, Any], key: str) -> tuple[str, ...]:

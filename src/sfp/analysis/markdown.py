@@ -44,7 +44,7 @@ def claims(found: Comparison) -> str:
     rows = []
     for claim, pair in ((one.claim, one.pair) for one in found.claims):
         if pair is not None:
-            tested = f"{claim.better} > {claim.worse}"
+            tested = f"{claim.better} > {claim.than}"
             measured = [listed(pair.tasks), MEASURES[claim.measure], str(pair.gap)]
             rows.append([claim.text, tested, *measured, pair.verdict])
     head = ["claim", "tested as", "on", "of", "difference", "verdict"]

@@ -49,6 +49,7 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
                 if claim.where == "downstream"
                 else [suite.training],
                 "measure": claim.measure,
+                "share": claim.share,
             }
             for claim in CLAIMS.get(plan.name, ())
         ],

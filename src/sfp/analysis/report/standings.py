@@ -66,8 +66,8 @@ def _claims(found: Comparison, stem: str) -> str:
         {
             "the paper": row["claim"],
             "verdict": _verdict(one.verdict),
-            "more": row["better"],
-            "than": row["worse"],
+            "more": one.claim.better,
+            "than": one.claim.than,
             "difference": row["difference"],
             "95 % interval": interval(one.pair.gap) if one.pair else "",
             "n": row["n"],
