@@ -32,20 +32,16 @@ class Arena(Protocol):
     Attributes:
         position: where each of them is.
         dims: of an action, each within [-1, 1].
-        low: lower corner of the box of reachable positions.
-        high: upper corner.
-        reachable: which of its buckets can be reached, or None for all.
         seen: numbers in an observation, and in one with its goal.
         met: which walks have met the task's goal.
+        returns: sum of rewards of each, where it is known.
     """
 
     position: np.ndarray
     dims: int
-    low: np.ndarray
-    high: np.ndarray
-    reachable: np.ndarray | None
     seen: tuple[int, int]
     met: np.ndarray
+    returns: np.ndarray | None
 
     def step(self, actions: np.ndarray) -> np.ndarray:
         """Act; return the positions."""
@@ -61,11 +57,12 @@ class Arena(Protocol):
 
 
 class MazeArena:
-    """Points in a maze."""
+    """Points in a maze; the box is the maze's, and some of it is walls."""
 
     dims: int = 2
     seen: tuple[int, int] = (2, 4)
     reachable: np.ndarray | None
+    returns: np.ndarray | None = None
 
     def __init__(self, layout: Layout, count: int, rng: np.random.Generator):
         self._batch = MazeBatch(layout, count, rng)
@@ -102,6 +99,7 @@ class HandArena:
     dims: int = 4
     seen: tuple[int, int] = (36, 39)
     reachable: np.ndarray | None = None
+    returns: np.ndarray | None = None
 
     def __init__(self, task: str, count: int, rng: np.random.Generator):
         self._swarm = Swarm(task, count, rng)
@@ -141,7 +139,9 @@ class _Reachers:
         return np.array([script.act(sight) for script, sight in pairs], np.float64)
 
 
-def make_arena(task: Task, count: int, rng: np.random.Generator) -> Arena:
+def make_arena(
+    task: Task, count: int, rng: np.random.Generator
+) -> MazeArena | HandArena:
     """Begin that many walks."""
     if task.suite == "meta-world":
         return HandArena(task.name, count, rng)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
 from sfp.types import Paths, Sequences
+
+GRID = 3
+"""Dimensions that are divided all at once."""
 
 
 def buckets(points: np.ndarray, low: np.ndarray, high: np.ndarray, per_axis: int):
@@ -27,6 +31,8 @@ def coverage(
 
     The box [low, high] is divided into `per_axis` buckets per dimension: 10 x 10 = 100
     for `room`, 10 x 10 x 10 = 1000 for `reach`, as in the paper's appendix "Metrics".
+    More than three dimensions are taken two by two, and the shares averaged: of so many
+    buckets no walk would visit any to speak of. Dimensions without extent do not count.
 
     Args:
         paths: all states of all trajectories, the first one included.
@@ -35,8 +41,14 @@ def coverage(
         per_axis: buckets per dimension.
         reachable: which buckets can be reached at all, by default every one.
     """
-    visited = np.zeros((per_axis,) * paths.shape[-1], bool)
-    flat = buckets(paths.reshape(-1, paths.shape[-1]), low, high, per_axis)
+    wide = high > low
+    points = paths.reshape(-1, paths.shape[-1])[:, wide]
+    flat, dims = buckets(points, low[wide], high[wide], per_axis), int(wide.sum())
+    if dims > GRID:
+        pairs = combinations(flat.T, 2)
+        seen = [np.count_nonzero(np.bincount(per_axis * a + b)) for a, b in pairs]
+        return float(np.mean(seen)) / per_axis**2
+    visited = np.zeros((per_axis,) * dims, bool)
     visited[tuple(flat.T)] = True
     if reachable is None:
         return float(visited.mean())

@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
+import gymnasium as gym
 import jax
 import numpy as np
 
-from sfp.analysis.arena import Arena, Explorer, make_arena
+from sfp.analysis.arena import Arena, Explorer
 from sfp.analysis.exploration import coverage, gyration
+from sfp.analysis.place import Box, Place, find_place
 from sfp.envs.maze import EPISODE_STEPS
-from sfp.envs.registry import Task, get_task
 from sfp.errors import SfpError, at_least, unknown
-from sfp.priors.base import Prior, check_actions
+from sfp.priors.base import Prior
 from sfp.types import Paths, Sequences
 from sfp.walks.noise import Colored, Noise, OrnsteinUhlenbeck, Zeta, squash
 from sfp.walks.polyrl import PolyRL
@@ -48,12 +49,22 @@ class PriorExplorer:
     goals, the task's goal.
     """
 
-    def __init__(self, prior: Prior, arena: Arena, rng: np.random.Generator):
-        self._arena = arena
+    def __init__(
+        self,
+        prior: Prior,
+        sample: Callable[..., Any],
+        arena: Arena,
+        rng: np.random.Generator,
+    ):
+        self._arena, self._sample = arena, sample
         self._seen = len(prior.frame.state_mean)
         seeds = np.asarray(prior.seeds)
         self._past = seeds[rng.integers(len(seeds), size=len(arena.position))]
-        self._sample = jax.jit(jax.vmap(prior.sample))
+
+    @classmethod
+    def compiled(cls, prior: Prior) -> Begin:
+        """Compile a prior once, for however many arenas."""
+        return partial(cls, prior, jax.jit(jax.vmap(prior.sample)))
 
     def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """A sample for every walk, given its own last actions."""
@@ -138,8 +149,10 @@ class Exploration:
         actions: all actions.
         coverage: one value per repetition.
         gyration: one value per repetition, divided by δ².
-        gyration_printed: the same divided by δ, as the paper's formula is printed.
+        gyration_printed: the same divided by δ, as the paper's formula is printed, in
+            the paper's tasks.
         success: share of trajectories that met the task's goal, per repetition.
+        returns: their mean return, per repetition, where rewards are known.
     """
 
     name: str
@@ -147,28 +160,33 @@ class Exploration:
     actions: Sequences
     coverage: np.ndarray
     gyration: np.ndarray
-    gyration_printed: np.ndarray
+    gyration_printed: np.ndarray | None
     success: np.ndarray
+    returns: np.ndarray | None = None
 
     def row(self) -> dict[str, str | float]:
         """One line of the table: mean and standard deviation over repetitions."""
         row: dict[str, str | float] = {"explorer": self.name}
-        for metric in ("coverage", "gyration", "gyration_printed", "success"):
+        metrics = ("coverage", "gyration", "gyration_printed", "success", "returns")
+        for metric in metrics:
             values = getattr(self, metric)
+            if values is None:
+                continue
             row[metric] = float(values.mean())
             row[f"{metric}_std"] = float(values.std(ddof=1)) if len(values) > 1 else 0.0
         return row
 
 
 def explore(
-    task: str,
-    explorers: Sequence[str] = ("uniform", "scripted"),
+    task: str | gym.Env | Place,
+    explorers: Sequence[str] | None = None,
     *,
     priors: Mapping[str, Prior] = MappingProxyType({}),
     trajectories: int = TRAJECTORIES,
-    steps: int = EPISODE_STEPS,
+    steps: int | None = None,
     repetitions: int = REPETITIONS,
     seed: int = 0,
+    position: Sequence[int] = (),
     progress: Callable[[], None] = lambda: None,
 ) -> list[Exploration]:
     """Let explorers walk a task and measure how well they cover it (Table 1).
@@ -176,76 +194,111 @@ def explore(
     An explorer's walk depends on the seed and its own name only, not on the others.
 
     Args:
-        task: a point-maze or a Meta-World task; the paper's table has `room-large`
-            and `reach`.
-        explorers: names from `EXPLORERS`.
+        task: a point-maze or a Meta-World task (the paper's table has `room-large` and
+            `reach`), a Gymnasium id, or an environment.
+        explorers: names from `EXPLORERS`; None is uniform, and scripted where it can.
         priors: learned priors by the name to show them under.
         trajectories: per repetition.
-        steps: per trajectory.
+        steps: per trajectory; None is an episode's length.
         repetitions: of the whole measurement, for its spread.
         seed: decides everything.
-        progress: called once per step of each explorer.
+        position: of an environment of your own: which numbers of the observation say
+            where one is; none is the achieved goal, or all of it.
+        progress: called once per step of each explorer; in an environment of your own,
+            where walks go one after the other, of each walk.
     """
-    at_least(1, trajectories=trajectories, steps=steps, repetitions=repetitions)
+    at_least(1, trajectories=trajectories, repetitions=repetitions)
     at_least(0, seed=seed)
-    for name in explorers:
+    if steps is not None:
+        at_least(1, steps=steps)
+    for name in explorers or ():
         if name not in EXPLORERS:
             raise unknown("explorer", name, EXPLORERS, "See `sfp list explorers`.")
-    place = get_task(task)
-    size = repetitions, trajectories, steps
-    chosen = {name: EXPLORERS[name].begin for name in explorers}
+    place = find_place(task, position)
+    chosen = {name: EXPLORERS[name].begin for name in known_to(place, explorers)}
     for name, prior in priors.items():
-        _check_prior(name, prior, make_arena(place, 1, np.random.default_rng(0)))
-        chosen[name] = partial(PriorExplorer, prior)
-    return [
-        _explore(name, begin, place, size, seed, progress)
+        chosen[name] = PriorExplorer.compiled(place.fitted(prior, name))
+    size = repetitions * trajectories, steps or place.steps
+    walks = [
+        _walk(name, begin, place, size, seed, progress)
         for name, begin in chosen.items()
+    ]
+    paths, box = place.measured([walk.paths for walk in walks]) if walks else ([], None)
+    return [
+        _score(name, walk._replace(paths=path), box, repetitions)
+        for name, walk, path in zip(chosen, walks, paths, strict=True)
+        if box is not None
     ]
 
 
-def _check_prior(name: str, prior: Prior, arena: Arena) -> None:
-    check_actions(prior, -np.ones(arena.dims), np.ones(arena.dims), name)
-    seen = len(prior.frame.state_mean)
-    if seen not in (0, *arena.seen):
-        raise SfpError(
-            f"{name} sees a state of {seen} numbers, the task has {arena.seen[0]}, or "
-            f"{arena.seen[1]} with the goal. A state-free prior would work."
-        )
+def known_to(place: Place, asked: Sequence[str] | None = None) -> Sequence[str]:
+    """Explorers for a place: those that are asked for, or the first that can."""
+    if asked is None:
+        return ("uniform", "scripted") if place.scripted else ("uniform",)
+    if "scripted" in asked and not place.scripted:
+        raise SfpError(f"there is no scripted policy for {place.name}: leave it out.")
+    return asked
 
 
-def _explore(
+class Walks(NamedTuple):
+    """What an explorer did, before it is measured."""
+
+    paths: Paths
+    actions: Sequences
+    met: np.ndarray
+    returns: np.ndarray | None
+
+
+def _walk(
     name: str,
     begin: Begin,
-    task: Task,
-    size: tuple[int, int, int],
+    place: Place,
+    size: tuple[int, int],
     seed: int,
     progress: Callable[[], None],
-) -> Exploration:
-    repetitions, trajectories, steps = size
+) -> Walks:
+    count, steps = size
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    arena = make_arena(task, repetitions * trajectories, rng)
-    explorer = begin(arena, rng)
-    count, dims = arena.position.shape
-    paths = np.empty((count, steps + 1, dims))
-    actions = np.empty((count, steps, arena.dims))
-    paths[:, 0] = arena.position
-    for t in range(steps):
-        actions[:, t] = explorer.act(arena.position, rng)
-        paths[:, t + 1] = arena.step(actions[:, t])
-        progress()
-    by_repetition = paths.reshape(repetitions, trajectories, steps + 1, dims)
-    low, high = arena.low, arena.high
+    made = []
+    for arena in place.arenas(count, rng):
+        explorer = begin(arena, rng)
+        paths = np.empty((len(arena.position), steps + 1, arena.position.shape[1]))
+        actions = np.empty((len(paths), steps, arena.dims))
+        paths[:, 0] = arena.position
+        for t in range(steps):
+            actions[:, t] = explorer.act(arena.position, rng)
+            paths[:, t + 1] = arena.step(actions[:, t])
+            progress()
+        made.append(Walks(paths, actions, arena.met, arena.returns))
+    paid = [walks.returns for walks in made if walks.returns is not None]
+    return Walks(
+        np.concatenate([walks.paths for walks in made]),
+        np.concatenate([walks.actions for walks in made]),
+        np.concatenate([walks.met for walks in made]),
+        np.concatenate(paid) if paid else None,
+    )
+
+
+def _score(name: str, walks: Walks, box: Box, repetitions: int) -> Exploration:
+    paths, actions, met, returns = walks
+    by_repetition = paths.reshape(repetitions, -1, *paths.shape[1:])
+    low, high = box.low, box.high
     diagonal = float(np.linalg.norm(high - low))
     return Exploration(
         name,
         paths,
         actions,
         coverage=np.array(
-            [coverage(p, low, high, reachable=arena.reachable) for p in by_repetition]
+            [coverage(p, low, high, reachable=box.reachable) for p in by_repetition]
         ),
         gyration=np.array([gyration(p, diagonal) for p in by_repetition]),
-        gyration_printed=np.array(
+        gyration_printed=None
+        if returns is not None
+        else np.array(
             [gyration(p, diagonal, normaliser="printed") for p in by_repetition]
         ),
-        success=arena.met.reshape(repetitions, -1).mean(axis=1),
+        success=met.reshape(repetitions, -1).mean(axis=1),
+        returns=None
+        if returns is None
+        else returns.reshape(repetitions, -1).mean(axis=1),
     )

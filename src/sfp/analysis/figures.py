@@ -14,6 +14,7 @@ from matplotlib.patches import Rectangle
 
 from sfp.analysis.exploration import cut, spectrum
 from sfp.analysis.explorers import Exploration
+from sfp.analysis.place import Canvas
 from sfp.data.trajectories import Trajectories
 from sfp.envs.layout import Layout
 from sfp.files import atomic_file
@@ -22,9 +23,6 @@ from sfp.files import atomic_file
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 STYLES = ("-", "--", "-.", ":")
 WALL = "#D9D9D9"
-
-Box = tuple[np.ndarray, np.ndarray]
-"""Two corners."""
 
 
 def save(figure: Figure, path: Path) -> Path:
@@ -40,14 +38,19 @@ ABREAST = 4
 
 
 def trajectory_figure(
-    place: Layout | Box, explorations: Sequence[Exploration], *, shown: int = 20
+    place: Canvas,
+    explorations: Sequence[Exploration],
+    *,
+    shown: int = 20,
+    labels: tuple[str, str] = ("x", "y"),
 ) -> Figure:
     """The paper's qualitative figure: the first walks of each explorer.
 
     Args:
         place: a maze, or the corners of a box, which is seen from above.
-        explorations: whose walks to draw.
+        explorations: whose walks to draw; a single number is drawn over time.
         shown: of each.
+        labels: of a box's sides.
     """
     maze = isinstance(place, Layout)
     low, high = (place.low, place.high) if maze else place
@@ -62,8 +65,11 @@ def trajectory_figure(
     for axis in axes[len(explorations) :]:
         axis.set_axis_off()
     for axis, exploration in zip(axes, explorations, strict=False):
-        draw_maze(axis, place) if maze else _draw_box(axis, place)
+        draw_maze(axis, place) if maze else _draw_box(axis, place, labels)
         walks = exploration.paths[:shown, :, :2]
+        if walks.shape[-1] == 1:
+            time = np.linspace(0.0, 1.0, walks.shape[1])[None, :, None]
+            walks = np.concatenate([np.broadcast_to(time, walks.shape), walks], axis=2)
         colours = mpl.colormaps["viridis"](np.linspace(0.0, 0.9, len(walks)))
         lines = LineCollection(list(walks), colors=colours, linewidths=0.7, alpha=0.85)
         axis.add_collection(lines)
@@ -147,13 +153,15 @@ def draw_maze(axis: Axes, layout: Layout) -> None:
     )
 
 
-def _draw_box(axis: Axes, box: Box) -> None:
+def _draw_box(
+    axis: Axes, box: tuple[np.ndarray, np.ndarray], labels: tuple[str, str]
+) -> None:
     (x, y), (right, top) = box[0][:2], box[1][:2]
     axis.set_facecolor(WALL)
     axis.add_patch(Rectangle((x, y), right - x, top - y, color="white"))
     edge = 0.02 * (right - x)
     axis.set(xlim=(x - edge, right + edge), ylim=(y - edge, top + edge), aspect="equal")
-    axis.set(xlabel="x of the hand", ylabel="y")
+    axis.set(xlabel=labels[0], ylabel=labels[1])
 
 
 def _draw_spectra(axis: Axes, sequences: dict[str, np.ndarray]) -> None:

@@ -16,9 +16,10 @@ def explore(
     explorer: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     prior: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     trajectories: int = 20,
-    steps: int = 500,
+    steps: int | None = None,
     repetitions: int = 10,
     seed: int = 0,
+    position: tuple[int, ...] = (),
     out: Path = Path("figures"),
     json: bool = False,
 ) -> None:
@@ -32,22 +33,25 @@ def explore(
     Learned priors join with --prior:
         sfp explore room-large --prior room
 
+    In your own environment it tells before any training whether a prior meets rewards
+    that other actions do not:
+        sfp explore my_robot:Lift-v0 --prior priors/mine --repetitions 2
+
     Args:
-        task: a point-maze or Meta-World task (`sfp list tasks`), or a .txt file with
-            an ASCII map.
+        task: a point-maze or Meta-World task (`sfp list tasks`), a .txt file with an
+            ASCII map, or a Gymnasium id of your own.
         explorer: whom to compare; repeat it for more (`sfp list explorers`); default
-            all.
+            all that can.
         prior: a learned prior to compare, by its folder or shipped name; repeat it.
         trajectories: per repetition.
-        steps: per trajectory.
+        steps: per trajectory; default an episode's, 500 if it has no end.
         repetitions: of the measurement, for its spread.
         seed: the same seed gives the same bits.
+        position: in an environment of your own, which numbers of the observation say
+            where one is; default the achieved goal, or all of it.
         out: folder for pictures and tables.
         json: print one JSON document.
     """
-    import numpy as np
-
-    from sfp.analysis.arena import make_arena
     from sfp.analysis.explorers import EXPLORERS
     from sfp.analysis.explorers import explore as walk
     from sfp.analysis.figures import (
@@ -56,13 +60,13 @@ def explore(
         spectrum_rows,
         trajectory_figure,
     )
+    from sfp.analysis.place import find_place
     from sfp.analysis.tables import save_csv, save_json
-    from sfp.envs.maze import get_layout
-    from sfp.envs.registry import get_task, maze_layout
     from sfp.priors.store import fingerprint, load_prior
 
-    chosen = get_task(task)
-    names = explorer or tuple(EXPLORERS)
+    place = find_place(task, position)
+    can = (name for name in EXPLORERS if place.scripted or name != "scripted")
+    names, steps = explorer or tuple(can), place.steps if steps is None else steps
     # By its last name: walks depend on it, and are to be the same in every folder.
     called = [Path(name).name for name in prior]
     alike = len({*called}) < len({*prior})
@@ -71,9 +75,10 @@ def explore(
         for name, short in zip(prior, called, strict=True)
     }
     total = max(1, steps) * (len(names) + len(priors))
-    with progress(f"exploring {chosen.name}", total) as advance:
+    total *= 1 if place.abreast else max(1, repetitions * trajectories)
+    with progress(f"exploring {place.name}", total) as advance:
         walks = walk(
-            task,
+            place,
             names,
             priors=priors,
             trajectories=trajectories,
@@ -83,17 +88,14 @@ def explore(
             progress=advance,
         )
     rows = [exploration.row() for exploration in walks]
-    stem = out / f"explore-{chosen.name}"
-    arena = make_arena(chosen, 1, np.random.default_rng(0))
-    is_maze = chosen.suite == "point-maze"
-    place = get_layout(maze_layout(chosen)) if is_maze else (arena.low, arena.high)
-    box = ", ".join(
-        f"{a:g} to {b:g}" for a, b in zip(arena.low, arena.high, strict=True)
+    stem = out / f"explore-{place.name}"
+    picture = trajectory_figure(
+        place.canvas(), walks, shown=trajectories, labels=place.labels
     )
     spectra = {e.name: e.actions for e in walks}
     powers = spectrum_rows(spectra)
     made = {
-        "task": chosen.name,
+        "task": place.name,
         "explorers": list(names),
         "priors": {name: fingerprint(prior) for name, prior in priors.items()},
         "trajectories": trajectories,
@@ -103,7 +105,7 @@ def explore(
     }
     save_json(made, Path(f"{stem}.json"))
     files = [
-        save(trajectory_figure(place, walks, shown=trajectories), Path(f"{stem}.png")),
+        save(picture, Path(f"{stem}.png")),
         save(spectrum_figure(spectra), Path(f"{stem}-psd.png")),
         *([save_csv(powers, Path(f"{stem}-psd.csv"))] if powers else []),
         save_csv(rows, Path(f"{stem}.csv")),
@@ -112,14 +114,11 @@ def explore(
     show(
         rows,
         json=json,
-        title=f"{chosen.name}: {size}, seed {seed}",
+        title=f"{place.name}: {size}, seed {seed}",
         notes=[
-            "gyration is divided by the squared diagonal, gyration_printed by the "
-            "diagonal as the formula is printed: the paper's table has the former for "
-            "the room, the latter for reach.",
-            f"The box of reachable positions is {box}.",
+            *place.notes,
             *(f"Written: {file}" for file in files),
         ],
-        task=chosen.name,
+        task=place.name,
         figures=[str(file) for file in files],
     )

@@ -26,7 +26,7 @@ from sfp.data.trajectories import Trajectories
 from sfp.envs.registry import CUSTOM_MAZE, TASKS
 from sfp.errors import SfpError, at_least, unknown
 from sfp.files import atomic_file, locked, sweep_all
-from sfp.priors.base import Prior, check_actions, check_names
+from sfp.priors.base import Prior
 from sfp.priors.store import fingerprint, load_prior
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import solved_at
@@ -37,7 +37,7 @@ from sfp.training.loop import train as loop
 from sfp.training.recordings import fitting_recordings, half_replay
 from sfp.training.settings import HELP, configure
 from sfp.training.trained import Trained, make_spec
-from sfp.training.world import World, make_env
+from sfp.training.world import World, check_prior, make_env
 
 PRESETS = ("default", "paper")
 
@@ -126,7 +126,7 @@ def train(
     suite = _suite(world)
     chosen = get_method(method, prior, data)
     if prior is not None:
-        _check_prior(prior, called, world)
+        check_prior(prior, called, world)
     if data is not None:
         data = fitting_recordings(data, method, chosen, world)
     if schedule.hindsight and not chosen.relabels:
@@ -273,18 +273,6 @@ def _again(env: str | gym.Env) -> gym.Env:
             f"this environment cannot be made anew from its spec ({error}): pass a "
             "second one as eval_env."
         ) from error
-
-
-def _check_prior(prior: Prior, called: str, world: World) -> None:
-    check_actions(prior, world.low, world.high, called)
-    check_names(prior, world.env.metadata.get("action_names", ()), called)
-    seen = len(prior.frame.state_mean)
-    if seen not in (0, world.obs_size, world.obs_size + world.goal_size):
-        raise SfpError(
-            f"{called} sees a state of {seen} numbers, {world.name} shows "
-            f"{world.obs_size} (and {world.goal_size} of the goal). A state-free prior "
-            "would work."
-        )
 
 
 def _fingerprint(data: Trajectories) -> str:

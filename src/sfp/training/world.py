@@ -12,6 +12,7 @@ from gymnasium import spaces
 
 from sfp.envs.registry import get_task
 from sfp.errors import SfpError
+from sfp.priors.base import Prior, check_actions, check_names
 from sfp.training.spaces import (
     GOAL_KEYS,
     action_bounds,
@@ -302,6 +303,19 @@ class World:
                 "space: mend the environment, or widen the space."
             )
         return flat
+
+
+def check_prior(prior: Prior, called: str, world: World) -> None:
+    """Refuse a prior whose actions or states are others than the world's."""
+    check_actions(prior, world.low, world.high, called)
+    check_names(prior, world.env.metadata.get("action_names", ()), called)
+    seen = len(prior.frame.state_mean)
+    if seen not in (0, world.obs_size, world.obs_size + world.goal_size):
+        raise SfpError(
+            f"{called} sees a state of {seen} numbers, {world.name} shows "
+            f"{world.obs_size} (and {world.goal_size} of the goal). A state-free prior "
+            "would work."
+        )
 
 
 def as_type(actions: np.ndarray, dtype: Any) -> np.ndarray:
