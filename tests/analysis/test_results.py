@@ -168,6 +168,15 @@ def test_different_settings_under_one_name_are_told_apart(tmp_path):
     assert "runs with different settings are called SFP" in found.warnings[0]
 
 
+def test_what_an_earlier_version_does_not_tell_is_no_difference(tmp_path):
+    for seed, told in enumerate(({}, {"beside": "one"}, {"beside": "one"})):
+        make_run(tmp_path / "runs" / f"maze-sfp-s{seed}", seed=seed, **told)
+    make_experiment(tmp_path)
+    found = read_results(tmp_path)
+    assert {run.label for run in found.sections[0].runs} == {"SFP"}
+    assert not found.warnings
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

@@ -16,9 +16,10 @@ from sfp.data.replay import EpisodeReplay, Moment, Sizes
 from sfp.data.trajectories import assemble
 from sfp.errors import SfpError
 from sfp.training.evaluate import evaluate
+from sfp.training.folder import check_config
 from sfp.training.identity import identify
 from sfp.training.recordings import fitting_recordings
-from sfp.training.run import _fingerprint, train
+from sfp.training.run import _beside, train
 from sfp.training.spaces import limits_of
 from sfp.training.world import World, as_type, make_env
 
@@ -195,11 +196,19 @@ def recorded(observations):
     return assemble([episode], source="here", low=bounds[0], high=bounds[1])
 
 
-def test_recorded_states_belong_to_the_run_and_are_numbers():
+def test_recorded_states_belong_to_the_run_and_are_numbers(tmp_path):
     seen = np.zeros((4, 3), np.float32)
     one, two = recorded(seen), recorded(seen + 1)
     assert one.fingerprint == two.fingerprint
-    assert _fingerprint(one) != _fingerprint(two)
+    assert _beside(one) != _beside(two)
+    config = {"task": "x", "data": one.fingerprint, "beside": _beside(one)}
+    check_config(tmp_path, config)
+    check_config(tmp_path, config)
+    with pytest.raises(SfpError, match=r"other settings \(beside"):
+        check_config(tmp_path, config | {"beside": _beside(two)})
+    held = tmp_path / "config.json"
+    held.write_text(json.dumps({"task": "x", "data": one.fingerprint}))
+    check_config(tmp_path, config)  # begun by a version that did not tell
     seen[2, 1] = np.nan
     method = METHODS["sac-bc"]
     with pytest.raises(SfpError, match="observations of step 2 are NaN or infinite"):

@@ -12,7 +12,7 @@ from typing import Any
 from sfp.config import GROUPS
 from sfp.errors import SfpError
 from sfp.training.evaluate import solved_at
-from sfp.training.folder import CONFIG, FINISHED, VERSIONS
+from sfp.training.folder import CONFIG, FINISHED, UNTOLD, VERSIONS
 from sfp.training.log import Row, read_table
 
 DEFAULTS = {field.name: field.default for group in GROUPS for field in fields(group)}
@@ -194,8 +194,9 @@ def _differing(kin: Sequence[RunRecord]) -> list[str]:
         like = first.setdefault(run.task, run).settings
         for name in (*like, *run.settings):
             usual = DEFAULTS.get(name)
-            alike = like.get(name, usual) == run.settings.get(name, usual)
-            if name not in APART and not alike:
+            one, other = like.get(name, usual), run.settings.get(name, usual)
+            told = name not in UNTOLD or (name in like and name in run.settings)
+            if told and name not in APART and one != other:
                 found[name] = None
     return list(found)
 

@@ -66,7 +66,7 @@ def explore(
 
     place = find_place(task, position)
     can = (name for name in EXPLORERS if place.scripted or name != "scripted")
-    names, steps = explorer or tuple(can), place.steps if steps is None else steps
+    names, length = explorer or tuple(can), place.steps if steps is None else steps
     # By its last name: walks depend on it, and are to be the same in every folder.
     called = [Path(name).name for name in prior]
     alike = len({*called}) < len({*prior})
@@ -74,7 +74,7 @@ def explore(
         f"prior {name if alike else short}": load_prior(name)
         for name, short in zip(prior, called, strict=True)
     }
-    total = max(1, steps) * (len(names) + len(priors))
+    total = max(1, length) * (len(names) + len(priors))
     total *= 1 if place.abreast else max(1, repetitions * trajectories)
     with progress(f"exploring {place.name}", total) as advance:
         walks = walk(
@@ -82,7 +82,7 @@ def explore(
             names,
             priors=priors,
             trajectories=trajectories,
-            steps=steps,
+            steps=length,
             repetitions=repetitions,
             seed=seed,
             progress=advance,
@@ -99,18 +99,18 @@ def explore(
         "explorers": list(names),
         "priors": {name: fingerprint(prior) for name, prior in priors.items()},
         "trajectories": trajectories,
-        "steps": steps,
+        "steps": length,
         "repetitions": repetitions,
         "seed": seed,
     }
-    save_json(made, Path(f"{stem}.json"))
     files = [
         save(picture, Path(f"{stem}.png")),
         save(spectrum_figure(spectra), Path(f"{stem}-psd.png")),
         *([save_csv(powers, Path(f"{stem}-psd.csv"))] if powers else []),
-        save_csv(rows, Path(f"{stem}.csv")),
     ]
-    size = f"{repetitions} x {trajectories} trajectories of {steps} steps"
+    save_json(made, Path(f"{stem}.json"))
+    files.append(save_csv(rows, Path(f"{stem}.csv")))  # the mark that all is there
+    size = f"{repetitions} x {trajectories} trajectories of {length} steps"
     show(
         rows,
         json=json,

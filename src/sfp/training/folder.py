@@ -13,6 +13,8 @@ from sfp.files import atomic_file
 
 PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 CONFIG, VERSIONS, FINISHED = "config.json", "versions.json", "finished.json"
+UNTOLD = ("beside",)
+"""What the config of an earlier version does not tell, and cannot be asked for."""
 
 
 def check_folder(folder: Path, *, resume: bool) -> None:
@@ -44,7 +46,11 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
             with atomic_file(folder / name) as draft:
                 draft.write_text(json.dumps(value, indent=2))
         return
-    changes = _changes(_read(folder / CONFIG), json.loads(json.dumps(asked)))
+    held, wanted = _read(folder / CONFIG), json.loads(json.dumps(asked))
+    for name in UNTOLD:
+        if isinstance(held, dict) and name not in held:
+            wanted.pop(name, None)
+    changes = _changes(held, wanted)
     if changes:
         raise SfpError(
             f"{folder} holds a run with other settings ({changes}): give the same "

@@ -51,13 +51,14 @@ class Run:
         method: name of the method.
         seed: decides everything random.
         prior: fingerprint of the prior, if any.
-        data: fingerprint of the recordings, if any.
+        data: fingerprint of the recorded actions, if any.
         threads: sums depend on their number.
         schedule: what happens when.
         networks: sizes and optimisation.
         mixture: how a prior is mixed in.
         rivals: what single methods have.
         env: what the task's name does not say of the environment.
+        beside: fingerprint of the states beside the recorded actions, if any.
     """
 
     task: str
@@ -71,6 +72,7 @@ class Run:
     mixture: Mixture
     rivals: Rivals
     env: str | None = None
+    beside: str | None = None
 
 
 def train(
@@ -162,13 +164,14 @@ def train(
         method=method,
         seed=seed,
         prior=fingerprint(prior) if prior is not None else None,
-        data=_fingerprint(data) if data is not None else None,
+        data=data.fingerprint[:16] if data is not None else None,
         threads=threads(),
         schedule=schedule,
         networks=networks,
         mixture=mixture,
         rivals=rivals,
         env=identify(env) or None,
+        beside=_beside(data) if data is not None else None,
     )
     worlds = world, test_world
     replay = make_replay(schedule, agent, world)
@@ -275,9 +278,9 @@ def _again(env: str | gym.Env) -> gym.Env:
         ) from error
 
 
-def _fingerprint(data: Trajectories) -> str:
-    """Of all that is learned from: actions, and the states beside them."""
-    digest = hashlib.sha256(data.fingerprint.encode())
+def _beside(data: Trajectories) -> str:
+    """Fingerprint of all but the actions."""
+    digest = hashlib.sha256()
     for column in data.columns[1:]:
         digest.update(np.ascontiguousarray(getattr(data, column)).tobytes())
     return digest.hexdigest()[:16]
