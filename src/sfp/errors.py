@@ -20,6 +20,12 @@ class Interrupted(SfpError):
     """A signal came; all is saved and can go on later."""
 
 
+class Busy(SfpError):
+    """Another process is at it: the command line exits with `Busy.code`."""
+
+    code = 75
+
+
 class MissingColumn(SfpError):
     """The data does not hold what was asked for."""
 

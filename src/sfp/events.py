@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 import time
@@ -41,7 +42,10 @@ class EventFile:
 
 
 def _float(value: int | float) -> bytes:
-    return struct.pack("<f", value)
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:  # beyond single precision
+        return struct.pack("<f", math.copysign(math.inf, value))
 
 
 def _varint(value: int) -> bytes:

@@ -10,12 +10,16 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
-from sfp.errors import SfpError
+from sfp.errors import Busy, SfpError
 
 CHECKSUMS = "SHA256SUMS"
+GLANCE = 0.2
+"""Seconds for which whoever only looks whether a folder is locked may hold its lock."""
 
 
 @contextlib.contextmanager
@@ -201,26 +205,32 @@ def locked(folder: Path, doing: str) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "lock").open("w")
     with lock as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SfpError(
-                f"another process is {doing} {folder}: wait for it or choose "
-                "another --out."
-            ) from None
+        deadline = time.monotonic() + GLANCE
+        while not _taken(file):
+            if time.monotonic() > deadline:
+                raise Busy(
+                    f"another process is {doing} {folder}: wait for it or choose "
+                    "another --out."
+                )
+            time.sleep(0.02)
         yield
+
+
+def _taken(file: IO[str]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def is_locked(folder: Path) -> bool:
     """Whether another process writes to a folder now."""
     try:
         with (folder / "lock").open() as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+            return not _taken(file)
     except OSError:  # there is none
         return False
-    return False
 
 
 def check_writable(folder: Path) -> None:

@@ -75,9 +75,10 @@ def make_grid(root: Path, seeds: int = 3, *, policies: bool = False) -> Path:
 
 
 def make_experiment(root: Path, place: str = "transfer", **changes: object) -> Path:
-    """An experiment over all runs of a folder."""
+    """An experiment over all runs of a folder, or over those that are given."""
     cells = []
-    for folder in sorted((root / "runs").iterdir()):
+    folders = [] if "cells" in changes else sorted((root / "runs").iterdir())
+    for folder in folders:
         task, method, seed = folder.name.split("-")
         label = {"folder": f"runs/{folder.name}", "label": method.upper()}
         about = {"kind": "train", "task": task, "seed": int(seed[1:]), "group": method}

@@ -147,6 +147,19 @@ def test_lambda_against_return_answers_too(open_page):
     )
 
 
+def test_keys_move_along_lambda_against_return(open_page):
+    page = open_page()
+    figure = chart(page, "maze: λ against return")
+    figure.locator("svg").focus()
+    said = []
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+        said.append(figure.locator(".tip").inner_text().split("\n")[0])
+    assert said == ["step 100", "step 200", "step 300", "step 400"]
+    page.keyboard.press("Escape")
+    assert figure.locator(".tip").count() == 0
+
+
 def test_methods_and_seeds_can_be_switched(open_page):
     page = open_page()
     figure = chart(page, "maze: Test return")

@@ -8,10 +8,11 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from folders import NASTY, make_grid, make_run
+from folders import NASTY, PIXEL, make_grid, make_run
 
+from sfp.analysis.plots import save_figures
 from sfp.analysis.report import write_report
-from sfp.analysis.report.chart import brief, numbers, ticks
+from sfp.analysis.report.chart import WIDTH, brief, numbers, ticks
 from sfp.analysis.report.markup import csv_text, file_table, picture, script_json, table
 from sfp.errors import SfpError
 
@@ -58,8 +59,13 @@ def test_what_comes_from_folders_is_escaped(written, page):
 
 def test_every_figure_has_its_numbers(page):
     links = [a for a in page.all("a") if "download" in a]
-    charts = [f for f in page.all("figure") if "chart" in f.get("class", "")]
-    assert len(links) > len(charts) > 8
+    figures = page.all("figure")
+    replays = [f for f in figures if "replay" in f.get("class", "")]
+    assert len(links) > len(figures) > 8 + len(replays)
+    assert replays
+    walks = [a for a in links if a["download"].endswith("-walks.csv")]
+    assert len(walks) == len(replays)
+    assert [a for a in links if a["download"] == "room.csv"]
     for link in links:
         head, _, content = link["href"].partition(",")
         assert head == "data:text/csv;charset=utf-8"
@@ -116,6 +122,37 @@ def test_same_runs_same_bits(tmp_path):
         write_report(tmp_path, tmp_path / f"{i}.html").path.read_bytes() for i in "ab"
     )
     assert one == two
+
+
+def test_odd_numbers_and_names_do_not_end_the_report(tmp_path):
+    """Returns that no axis shows, a name that is no UTF-8, seeds that share no step."""
+    for seed, level in enumerate((1e308, -1e308, 5e-324)):
+        make_run(tmp_path / f"big-{seed}", seed=seed, level=level)
+    for task in ("maze", "room"):
+        make_run(tmp_path / f"{task}-0", task=task, method="sac", every=100)
+        make_run(tmp_path / f"{task}-1", task=task, method="sac", seed=1, every=300)
+    lines = (tmp_path / "room-1" / "eval.csv").read_text()
+    lines = lines.replace("300,", "310,").replace("600,", "610,")
+    (tmp_path / "room-1" / "eval.csv").write_text(lines)
+    make_run(tmp_path / "run-\udce9t\udce9", task="cost in $ and $")
+    (tmp_path / "explore-x.csv").write_text(f"explorer,n\nuniform,{10**400}\n")
+    (tmp_path / "explore-x.png").write_bytes(PIXEL)
+    written = write_report(tmp_path, tmp_path / "report.html", replays=False)
+    page = written.path.read_text()
+    assert "cost in $ and $" in page
+    assert "run-?t?" in page
+    ((_, found),) = written.compared
+    assert any(path.suffix == ".svg" for path in save_figures(found, tmp_path / "f"))
+
+
+def test_runs_that_are_longer_than_others_stay_within_the_chart(tmp_path):
+    make_run(tmp_path / "short", steps=400)
+    make_run(tmp_path / "long", seed=1, steps=2000)
+    page = write_report(tmp_path, tmp_path / "r.html", replays=False).path.read_text()
+    points = re.findall(r'class="seed[^"]*" points="([^"]*)"', page)
+    across = [float(pair.split(",")[0]) for line in points for pair in line.split()]
+    assert len(across) > 20
+    assert max(across) <= WIDTH
 
 
 def test_a_run_without_evaluations_is_an_empty_state(tmp_path):

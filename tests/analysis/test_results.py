@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,41 @@ def damage_bytes(folder):
     (folder / "train.csv").write_bytes(b"\xff\xfe\x00")
 
 
+def damage_field(folder):
+    text = (folder / "eval.csv").read_text()
+    (folder / "eval.csv").write_text(text + '"' + "1" * 200_000 + "\n")
+
+
+def damage_length(folder):
+    """The last evaluations of a run that ended are gone."""
+    lines = (folder / "eval.csv").read_text().splitlines(keepends=True)
+    (folder / "eval.csv").write_text("".join(lines[:-2]))
+
+
+def damage_returns(folder):
+    rows = (folder / "eval.csv").read_text().replace("eval/mean_reward,", "")
+    (folder / "eval.csv").write_text(re.sub(r"(?m)^(\d+),[^,]*,", r"\1,", rows))
+
+
+def damage_link(folder):
+    (folder / "eval.csv").unlink()
+    (folder / "eval.csv").symlink_to("eval.csv")
+
+
+def damage_nesting(folder):
+    (folder / "versions.json").write_text("[" * 100_000)
+
+
+def damage_size(folder):
+    config = json.loads((folder / "config.json").read_text()) | {"seed": 10**400}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def damage_task(folder):
+    config = json.loads((folder / "config.json").read_text()) | {"task": "\ud800"}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
 def damage_order(folder):
     lines = (folder / "eval.csv").read_text().splitlines()
     (folder / "eval.csv").write_text("\n".join([*lines, lines[1], ""]))
@@ -94,6 +130,8 @@ def lose_config(folder):
         damage_table,
         damage_columns,
         damage_bytes,
+        *(damage_field, damage_length, damage_returns, damage_link),
+        *(damage_nesting, damage_size, damage_task),
         damage_order,
         damage_depth,
         damage_end,
@@ -122,6 +160,34 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path):
     found = read_results(tmp_path / "in")
     assert [run.folder.name for run in found.sections[0].runs] == ["good"]
     assert found.warnings == ("left out half: config.json leads out of the results.",)
+
+
+def test_folders_of_runs_without_one_are_named(tmp_path):
+    make_grid(tmp_path, seeds=1)
+    runs = tmp_path / "runs"
+    (runs / "begun").mkdir()
+    (runs / "begun" / "lock").touch()
+    (runs / "stranger").mkdir()
+    (runs / "stranger" / "params.json").write_text("{}")
+    make_run(runs / "deeper" / "here", seed=5)
+    names = ("begun", "maze-sfp-s0", 300 * "x")
+    make_experiment(tmp_path, cells=[{"folder": f"runs/{name}"} for name in names])
+    found = read_results(tmp_path)
+    assert found.warnings == (
+        "left out runs/begun: it holds no run (yet).",
+        "left out runs/stranger: it holds no run (yet).",
+    )
+    assert found.sections[0].missing == (f"runs/{names[2]}",)
+    assert len(found.sections[0].runs) == 1
+
+
+def test_one_name_for_two_methods_is_told_apart(tmp_path):
+    make_run(tmp_path / "runs/a", method="sac", seed=0)
+    make_run(tmp_path / "runs/b", method="sfp", seed=1)
+    cells = [{"folder": f"runs/{name}", "label": "SFP"} for name in "ab"]
+    make_experiment(tmp_path, cells=cells)
+    (section,) = read_results(tmp_path).sections
+    assert [run.label for run in section.runs] == ["SFP method=sac", "SFP method=sfp"]
 
 
 def test_nothing_to_report(tmp_path):
@@ -187,6 +253,8 @@ def test_what_an_earlier_version_does_not_tell_is_no_difference(tmp_path):
         ({"cells": [{"folder": "/etc"}]}, "expected a path inside the results"),
         ({"cells": [{"folder": ""}]}, "expected a path inside the results"),
         ({"cells": [{"folder": "link/a"}]}, "leads out of the results"),
+        ({"cells": [{"folder": "a\0b"}]}, "leads nowhere"),
+        ({"title": "\udfff"}, "expected title as text"),
         ({"aggregate": "maze"}, "expected aggregate as a list of tasks"),
         ({"figures": [{"path": "x.exe"}]}, "expected figures as .png or .svg"),
         ({"tables": [{"path": "../x.csv"}]}, "expected a path inside the results"),
@@ -201,9 +269,10 @@ def test_a_forged_experiment_is_named_and_its_runs_stay(tmp_path, changes, reaso
     (root / "x").mkdir()
     (root / "x" / "experiment.json").write_text(json.dumps(held))
     found = read_results(root)
-    assert [len(section.runs) for section in found.sections] == [1]
+    assert [run.folder.name for run in found.sections[-1].runs] == ["a"]
     (warning,) = found.warnings
-    assert warning.startswith("left out x/experiment.json: ")
+    one = "cells" in changes and isinstance(changes["cells"], list)
+    assert warning.startswith("x: left out " if one else "left out x/experiment.json: ")
     assert reason in warning
 
 
@@ -212,7 +281,7 @@ def test_a_run_that_is_not_the_one_that_is_meant(tmp_path):
     cell = {"folder": "runs/maze-sfp-s0", "label": "SFP", "seed": 7}
     make_experiment(tmp_path, cells=[cell])
     found = read_results(tmp_path)
-    said = "left out runs/maze-sfp-s0 holds seed 0, the experiment says 7."
+    said = "left out runs/maze-sfp-s0: it holds seed 0, the experiment says 7."
     assert found.warnings == (f"transfer: {said}",)
     assert [len(section.runs) for section in found.sections] == [0, 1]
 

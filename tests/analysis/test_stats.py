@@ -57,6 +57,13 @@ def test_estimates_are_those_of_rliable(case, kind):
         assert ours_is.n == len(ours[0])
 
 
+def test_what_is_not_a_number_is_not_the_best():
+    even = [np.array([[1.0, 1.0], [2.0, 2.0]]), np.array([[3.0, 3.0], [np.nan, 4.0]])]
+    np.testing.assert_array_equal(iqm(even), [np.nan, 2.5])
+    uneven = [np.array([1.0, np.nan, 2.0]), np.array([3.0, 4.0])]
+    assert np.isnan(iqm(uneven))
+
+
 def test_iqm_weighs_tasks_alike():
     few, many = np.zeros(2), np.full(3, 380.0)
     assert iqm([few, np.full(2, 380.0)]) == 190

@@ -3,8 +3,9 @@
 python fake.py FOLDER ACTION [--resume]
 
 Notes every start in FOLDER/starts (process, cores, words), then `work`s for a moment,
-`fail`s, fails `once`, `dies` of a signal, `forgets` to leave its marker, `sleep`s for
-good, or `wait`s for FOLDER/go. On SIGTERM it leaves FOLDER/saved.
+`fail`s, fails `once`, `dies` of a signal, finds the folder `busy` thrice, `burns` its
+log, `forgets` to leave its marker, `sleep`s for good, or `wait`s for FOLDER/go. On
+SIGTERM it leaves FOLDER/saved.
 """
 
 import json
@@ -34,8 +35,14 @@ with starts.open("a") as file:
 if action == "fail" or (action == "once" and not again):
     print("some line", file=sys.stderr)
     sys.exit("sfp: the disk is on fire: put it out.")
-if action == "dies":
-    os.kill(os.getpid(), signal.SIGKILL)
+if action.startswith("dies"):  # `dies40` of another
+    os.kill(os.getpid(), int(action[4:] or signal.SIGKILL))
+if action == "busy" and len(starts.read_text().splitlines()) <= 3:
+    sys.exit(75)
+if action == "burns":
+    for log in (folder.parent / "logs").iterdir():
+        log.unlink()
+    sys.exit(3)
 if action == "forgets":
     sys.exit(0)
 while action == "sleep" or (action == "wait" and not (folder / "go").exists()):

@@ -90,6 +90,32 @@ def test_a_failed_job_is_tried_twice_and_stops_no_other(tmp_path):
     ]
 
 
+def test_odd_ends_stop_no_other(tmp_path):
+    """A signal without a name, a log that is gone, a table that is one huge field."""
+    jobs = [make_job(tmp_path, "odd", "dies40"), make_job(tmp_path, "burnt", "burns")]
+    huge = make_job(tmp_path, "huge")
+    huge.lock.mkdir()
+    (huge.lock / "train.csv").write_text('step\n"' + "1" * 200_000 + "\n")
+    end = last(run([*jobs, huge], tmp_path))
+    states = {name: (event.state, event.reason) for name, event in end.items()}
+    assert states == {
+        "odd": ("failed", "ended by signal 40"),
+        "burnt": ("failed", "ended with code 3, and its log is gone"),
+        "huge": ("done", ""),
+    }
+
+
+def test_what_another_process_began_meanwhile_has_not_failed(tmp_path):
+    prior, needy = make_job(tmp_path, "prior", "busy"), "needy"
+    events = list(run([prior, make_job(tmp_path, needy, needs=["prior"])], tmp_path))
+    assert len(starts(tmp_path, "prior")) == 4
+    assert {name: event.state for name, event in last(events).items()} == {
+        **{"prior": "done", needy: "done"}
+    }
+    told = [event.reason for event in events if event.state == "waiting"]
+    assert told == 3 * ["another process is at it"]
+
+
 def test_what_is_done_is_said_before_the_first_job_ends(tmp_path):
     jobs = [make_job(tmp_path, name) for name in ("one", "two", "three")]
     last(run(jobs[2:], tmp_path))

@@ -14,7 +14,7 @@ from worlds import SMALL
 
 import sfp
 from sfp.cli import main
-from sfp.errors import Interrupted, SfpError
+from sfp.errors import Busy, Interrupted, SfpError
 from sfp.files import write_checksums
 
 FAST = SMALL | {"steps": 100, "update_after": 1000, "capacity": 500}
@@ -66,9 +66,7 @@ def test_a_second_writer_is_refused(finished):
     before = content(finished)
     with (finished / "lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(
-            SfpError, match=r"another process is training in .*finished"
-        ):
+        with pytest.raises(Busy, match=r"another process is training in .*finished"):
             train(finished)
     assert content(finished) == before
     train(finished)
@@ -83,6 +81,10 @@ def test_a_run_that_has_not_ended_needs_resume(tmp_path):
     with pytest.raises(Interrupted):
         train(out, progress=interrupt)
     before = content(out)
+    with (out / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(Busy, match="another process is training in"):
+            train(out)
     with pytest.raises(SfpError, match=r"has not ended: add --resume .*another --out"):
         train(out)
     with pytest.raises(SfpError, match=r"no trained policy in .*--resume goes on"):

@@ -255,7 +255,9 @@ def _plain(x: float) -> int | float:
 
 
 def _final(group: Group, rng: np.random.Generator, protocol: Protocol) -> Final:
-    solved = [run.solved_at for run in group.runs if run.solved_at is not None]
+    scored = group.lines("return")
+    runs = [run for run in group.runs if run.seed in scored]
+    solved = [run.solved_at for run in runs if run.solved_at is not None]
     success = group.ends("success", 1)
     return Final(
         group.task,

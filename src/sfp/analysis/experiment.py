@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from sfp.analysis.claims import MEASURES, Claim, Measure
-from sfp.analysis.records import RunRecord, tell_apart
+from sfp.analysis.records import RunRecord, is_text, tell_apart
 from sfp.errors import SfpError, unknown
 
 EXPERIMENT = "experiment.json"
@@ -69,16 +70,19 @@ def read_experiment(
     for cell in _objects(held, "cells"):
         if _word(cell, "kind", "train") != "train":
             continue
-        folder = _inside(root, _word(cell, "folder"))
-        if folder in runs:
-            name = _word(cell, "label") or _word(cell, "group")
-            try:
-                found.append(_checked(runs[folder], cell, name))
-            except SfpError as error:
-                warnings.append(f"{words['name']}: left out {error}")
-        elif not folder.exists():
-            missing.append(_word(cell, "folder"))
-    if missing and not found and (root.parent / missing[0]).exists():
+        name = _word(cell, "folder")
+        try:
+            run = runs.get(_inside(root, name))
+            if run is not None:
+                label = _word(cell, "label") or _word(cell, "group")
+                found.append(_checked(run, cell, label))
+        except SfpError as error:
+            warnings.append(f"{words['name']}: left out {name[:80]}: {error}")
+        else:
+            damaged = any(said.startswith(f"left out {name}:") for said in warnings)
+            if run is None and not damaged:
+                missing.append(name)
+    if missing and not found and os.path.exists(root.parent / missing[0]):
         raise SfpError("its runs lie beside it: give the folder above.")
     labelled = tell_apart(found)
     for label in sorted({run.name for run in labelled if run.variant}):
@@ -105,8 +109,8 @@ def _checked(run: RunRecord, cell: dict[str, Any], name: str) -> RunRecord:
     for key in ("task", "seed"):
         if key in cell and cell[key] != getattr(run, key):
             raise SfpError(
-                f"{cell['folder']} holds {key} {getattr(run, key)!r}, the experiment "
-                f"says {cell[key]!r}."
+                f"it holds {key} {getattr(run, key)!r}, the experiment says "
+                f"{cell[key]!r}."
             )
     return replace(run, name=name)
 
@@ -157,7 +161,7 @@ def _objects(held: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 def _word(held: dict[str, Any], key: str, default: str = "") -> str:
     value = held.get(key, default)
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not is_text(value):
         raise SfpError(f"expected {key} as text, received {value!r}.")
     return value
 
@@ -174,5 +178,9 @@ def _inside(root: Path, name: str) -> Path:
 def check_inside(root: Path, *paths: Path) -> None:
     """Refuse paths that lead out of a folder, by a link for instance."""
     for path in paths:
-        if not path.resolve().is_relative_to(root.resolve()):
+        try:
+            inside = path.resolve().is_relative_to(root.resolve())
+        except (OSError, RuntimeError, ValueError):  # a loop, or no name of a file
+            raise SfpError(f"{path.name!r} leads nowhere.") from None
+        if not inside:
             raise SfpError(f"{path.name} leads out of the results.")

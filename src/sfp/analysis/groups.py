@@ -20,6 +20,9 @@ from sfp.analysis.stats import (
 Line = tuple[np.ndarray, np.ndarray]
 """Steps and values of one run."""
 
+LARGEST = 1e100
+"""Beyond it a number is none: its squares and sums are not finite."""
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -141,7 +144,7 @@ def find_budgets(groups: Sequence[Group]) -> dict[str, float] | None:
         return None
     found: dict[str, float] = {}
     for task, own in steps:
-        found[task] = max(found.get(task, 0.0), *own[-1:])
+        found[task] = max([found.get(task, 0.0), *own[-1:]])
     return found
 
 
@@ -187,8 +190,9 @@ def line(run: RunRecord, metric: str) -> Line:
     """A run's own steps and values of a metric."""
     chosen = METRICS[metric]
     rows = run.eval if chosen.table == "eval" else run.train
-    steps, values = column(rows, chosen.column)
-    return np.array(steps), np.array(values)
+    steps, found = column(rows, chosen.column)
+    values = np.array(found)
+    return np.array(steps), np.where(np.abs(values) < LARGEST, values, np.nan)
 
 
 def share(lines: Sequence[Line]) -> Line:

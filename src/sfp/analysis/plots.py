@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -33,13 +34,14 @@ def save_figures(found: Comparison, folder: Path) -> list[Path]:
     `summary.csv` a line per run, `final.csv` and `claims.csv` the report's tables,
     and `tables.md` those for reading.
     """
-    figures = {
-        **{metric: curves_figure(found, metric) for metric in METRICS},
-        "overall": overall_figure(found),
-        "final": final_figure(found),
-        "improvement": improvement_figure(found),
-        "mixing-return": mixing_figure(found),
-    }
+    with mpl.rc_context({"text.parse_math": False}):  # a task may have a $ in its name
+        figures = {
+            **{metric: curves_figure(found, metric) for metric in METRICS},
+            "overall": overall_figure(found),
+            "final": final_figure(found),
+            "improvement": improvement_figure(found),
+            "mixing-return": mixing_figure(found),
+        }
     files = [
         save(figure, folder / f"{name}.{suffix}")
         for name, figure in figures.items()

@@ -15,7 +15,9 @@ from sfp.training.evaluate import solved_at
 from sfp.training.folder import CONFIG, FINISHED, UNTOLD, VERSIONS
 from sfp.training.log import Row, read_table
 
-DEFAULTS = {field.name: field.default for group in GROUPS for field in fields(group)}
+DEFAULTS: dict[str, Any] = {
+    field.name: field.default for group in GROUPS for field in fields(group)
+}
 """Settings that a run of an earlier version does not name."""
 
 APART = ("steps", "until_solved", "threads")
@@ -81,16 +83,16 @@ def read_run(folder: Path) -> RunRecord:
     try:
         config = json.loads((folder / CONFIG).read_text())
         task, method, seed = (config[key] for key in ("task", "method", "seed"))
-        if not (isinstance(task, str) and isinstance(method, str)):
+        if not all(isinstance(word, str) and is_text(word) for word in (task, method)):
             raise TypeError
-        if isinstance(seed, bool) or not isinstance(seed, int):
+        if isinstance(seed, bool) or not isinstance(seed, int) or abs(seed) >= 2**63:
             raise TypeError
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise SfpError(
             f"{folder} is no run: expected what `sfp train` wrote."
         ) from None
     rest = {k: v for k, v in config.items() if k not in ("task", "method", "seed")}
-    return RunRecord(
+    run = RunRecord(
         folder,
         task,
         method,
@@ -102,16 +104,28 @@ def read_run(folder: Path) -> RunRecord:
         versions={k: str(v) for k, v in (_read(folder / VERSIONS) or {}).items()},
         end=_read(folder / FINISHED),
     )
+    _check_whole(run)
+    return run
+
+
+def is_text(word: str) -> bool:
+    """Whether it can be written down: JSON lets halves of characters through."""
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def tell_apart(runs: Sequence[RunRecord]) -> list[RunRecord]:
-    """Label the runs of a method by the settings in which they differ within a task."""
-    kin: dict[tuple[str, str], list[RunRecord]] = {}
+    """Label the runs of a name by the settings in which they differ within a task."""
+    kin: dict[str, list[RunRecord]] = {}
     for run in runs:
-        kin.setdefault((run.name, run.method), []).append(run)
+        kin.setdefault(run.name or run.method, []).append(run)
     names = {key: _differing(members) for key, members in kin.items()}
     return [
-        replace(run, variant=_variant(run, names[run.name, run.method])) for run in runs
+        replace(run, variant=_variant(run, names[run.name or run.method]))
+        for run in runs
     ]
 
 
@@ -157,6 +171,19 @@ def tidy(run: RunRecord) -> list[dict[str, Any]]:
     ]
 
 
+def _check_whole(run: RunRecord) -> None:
+    """Refuse a run that ended but whose evaluations are cut short."""
+    end, known = (run.end or {}).get("step"), DEFAULTS | run.settings
+    every, iteration = known["eval_every"], known["iteration"]
+    if all(isinstance(count, int) and count > 0 for count in (end, every, iteration)):
+        due = int(end or 0) // max(every, iteration)
+        if len(run.eval) < due:
+            raise SfpError(
+                f"{run.folder / 'eval.csv'} is damaged: {len(run.eval)} evaluations of "
+                f"a run of {end:,} steps, expected {due}."
+            )
+
+
 def _rising(folder: Path, name: str) -> list[Row]:
     """A table whose steps rise."""
     rows = read_table(folder, name)
@@ -172,7 +199,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         value = json.loads(path.read_text())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
         raise SfpError(f"{path} is damaged: expected what `sfp train` wrote.")
@@ -191,16 +218,21 @@ def _differing(kin: Sequence[RunRecord]) -> list[str]:
     found: dict[str, None] = {}
     first: dict[str, RunRecord] = {}
     for run in kin:
-        like = first.setdefault(run.task, run).settings
-        for name in (*like, *run.settings):
+        like, own = _told(first.setdefault(run.task, run)), _told(run)
+        for name in (*like, *own):
             usual = DEFAULTS.get(name)
-            one, other = like.get(name, usual), run.settings.get(name, usual)
-            told = name not in UNTOLD or (name in like and name in run.settings)
+            one, other = like.get(name, usual), own.get(name, usual)
+            told = name not in UNTOLD or (name in like and name in own)
             if told and name not in APART and one != other:
                 found[name] = None
     return list(found)
 
 
+def _told(run: RunRecord) -> dict[str, Any]:
+    """All that makes a variant; an experiment may give two methods one name."""
+    return {"method": run.method} | run.settings
+
+
 def _variant(run: RunRecord, names: Sequence[str]) -> str:
-    held = run.settings
+    held = _told(run)
     return ", ".join(f"{name}={held[name]}" for name in names if name in held)

@@ -25,6 +25,9 @@ from sfp.training.folder import CONFIG, FINISHED, VERSIONS
 RUN_FILES = {CONFIG, VERSIONS, FINISHED, "train.csv", "eval.csv"}
 """Two of them make a folder a run's, perhaps a damaged one."""
 
+UNREADABLE = (SfpError, OSError, ValueError, RecursionError)
+"""What reading a damaged or foreign folder may raise."""
+
 RESERVED = ("summary", "runs", "reading", "warnings")
 """Names that every report has for itself."""
 
@@ -49,14 +52,14 @@ def read_results(root: Path) -> Results:
         try:
             check_inside(root, *(folder / name for name in sorted(RUN_FILES)))
             runs[folder] = read_run(folder)
-        except (SfpError, OSError, UnicodeDecodeError) as error:
-            warnings.append(f"left out {_reason(root, folder, error)}")
+        except UNREADABLE as error:
+            warnings.append(f"left out {reason(root, folder, error)}")
     sections, claimed = [], set()
     for path in experiments:
         try:
             section = read_experiment(root, path, runs, warnings)
-        except (SfpError, RecursionError) as error:
-            warnings.append(f"left out {_reason(root, path, error)}")
+        except UNREADABLE as error:
+            warnings.append(f"left out {reason(root, path, error)}")
             continue
         name = _unique(section.name, [other.name for other in sections])
         sections.append(replace(section, name=name))
@@ -87,7 +90,7 @@ def _search(
     root: Path, warnings: list[str]
 ) -> tuple[list[Path], list[Path], list[Path]]:
     """Run folders, experiments and explorations below a folder, in order."""
-    runs, experiments, explored = [], [], []
+    runs, experiments, explored, inside = [], [], [], []
 
     def closed(error: OSError) -> None:
         warnings.append(f"left out {_short(root, Path(error.filename))}: no access.")
@@ -101,8 +104,13 @@ def _search(
             continue
         if EXPERIMENT in files:
             experiments.append(here / EXPERIMENT)
+        if here.name == "runs":
+            inside += [here / name for name in folders]
         names = [name for name in sorted(files) if name.startswith("explore-")]
         explored += [here / name for name in names if not (here / name).is_symlink()]
+    held = {above for run in runs for above in (run, *run.parents)}
+    for folder in (folder for folder in inside if folder not in held):
+        warnings.append(f"left out {_short(root, folder)}: it holds no run (yet).")
     return runs, experiments, explored
 
 
@@ -130,10 +138,11 @@ def _unique(name: str, taken: Sequence[str]) -> str:
 
 
 def _short(root: Path, path: Path) -> str:
-    return str(path.relative_to(root)) if path != root else path.name
+    name = str(path.relative_to(root)) if path != root else path.name
+    return name.encode(errors="replace").decode()
 
 
-def _reason(root: Path, path: Path, error: Exception) -> str:
+def reason(root: Path, path: Path, error: Exception) -> str:
     """Which file, and why, without telling where the results lie."""
     said = str(error) if isinstance(error, SfpError) else "it cannot be read."
     said = said.replace(f"{path} ", "it ").replace(f"{root}{os.sep}", "")

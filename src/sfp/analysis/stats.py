@@ -91,7 +91,11 @@ def iqm(strata: Strata) -> np.ndarray:
     than another, every task weighs the same, and quarters may cut through a score.
     """
     scores = np.concatenate(strata)
-    counts = [len(one) for one in strata]
+    odd = np.isnan(scores).any(axis=0)  # sorted, they would be the best
+    return np.where(odd, np.nan, _middle(scores, [len(one) for one in strata]))
+
+
+def _middle(scores: np.ndarray, counts: list[int]) -> np.ndarray:
     if len(set(counts)) == 1:
         scores, cut = np.sort(scores, axis=0), len(scores) // 4
         return np.asarray(scores[cut : len(scores) - cut].mean(axis=0))
@@ -164,7 +168,8 @@ def improvement(
     """
 
     def pairs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        wins = np.sign(x[..., :, None] - y[..., None, :])
+        with np.errstate(invalid="ignore"):
+            wins = np.sign(x[..., :, None] - y[..., None, :])
         return np.asarray((wins.mean(axis=(-2, -1)) + 1) / 2)
 
     return _compare(ours, theirs, rng, pairs, protocol)
@@ -180,7 +185,8 @@ def difference(
     """Mean of ours less mean of theirs per task, averaged over tasks."""
 
     def gap(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        return np.asarray(x.mean(axis=-1) - y.mean(axis=-1))
+        with np.errstate(invalid="ignore"):  # of infinities: not a number, and told
+            return np.asarray(x.mean(axis=-1) - y.mean(axis=-1))
 
     return _compare(ours, theirs, rng, gap, protocol)
 

@@ -21,7 +21,7 @@ from sfp.cli.report import report
 from sfp.cli.reproduce import reproduce
 from sfp.cli.train import train
 from sfp.cli.usage import parse
-from sfp.errors import Interrupted, SfpError
+from sfp.errors import Busy, Interrupted, SfpError
 
 COMMANDS = {
     "collect": collect,
@@ -70,6 +70,8 @@ def main(args: list[str] | None = None) -> None:
             sys.stdout.flush()
     except Interrupted as error:
         _stop(130, str(error))
+    except Busy as error:
+        _stop(Busy.code, str(error))
     except SfpError as error:
         _stop(2, str(error))
     except MemoryError as error:

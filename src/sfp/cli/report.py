@@ -46,7 +46,10 @@ def report(
     from sfp.analysis.plots import save_figures
     from sfp.analysis.report import write_report
     from sfp.analysis.stats import Protocol
+    from sfp.files import check_writable
 
+    if figures is not None:
+        check_writable(figures)
     protocol = Protocol(window=window, kind=interval)
     path = out or folder / "report.html"
     with progress("reading runs", 100) as bar:

@@ -146,6 +146,7 @@ def _run(board: Board, out: Path) -> None:
             job.is_done()  # another dataset in its place is refused at once
     for name in ("runs", "logs"):
         check_writable(out / name)
+    _look(board)
     for plan in board.plans:
         write_manifest(out, plan, board.known)
     events = run_local(jobs, workers=board.workers, logs=out / "logs")

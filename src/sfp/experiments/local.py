@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal, TypeAlias
 
-from sfp.errors import SfpError
+from sfp.errors import Busy, SfpError
 from sfp.experiments import launch
 from sfp.experiments.jobs import Job
 from sfp.experiments.progress import NOTHING, Progress, read_progress
@@ -146,6 +146,10 @@ class _Crew:
                 self._done.add(job.name)
                 yield Event(job, "done", read_progress(job), log=process.log)
                 continue
+            if code == Busy.code:  # begun elsewhere between our look and its start
+                self.waiting.insert(0, job)
+                yield Event(job, "waiting", reason="another process is at it")
+                continue
             reason = _reason(process, code)
             self._failures[job.name] = self._failures.get(job.name, 0) + 1
             if self._failures[job.name] < TRIES:
@@ -212,10 +216,14 @@ def _head(file: IO[bytes], command: Sequence[str]) -> int:
 def _reason(process: _Process, code: int) -> str:
     """The last line that it printed, or the signal that ended it."""
     if code < 0:
-        return f"ended by {signal.Signals(-code).name}"
-    with process.log.open("rb") as file:
-        file.seek(process.begins)
-        lines = file.read().decode(errors="replace").split("\n")
+        known = {kind.value: kind.name for kind in signal.Signals}
+        return f"ended by {known.get(-code, f'signal {-code}')}"
+    try:
+        with process.log.open("rb") as file:
+            file.seek(process.begins)
+            lines = file.read().decode(errors="replace").split("\n")
+    except OSError:
+        lines = [f"ended with code {code}, and its log is gone"]
     said = [line.strip() for line in lines if line.strip()]
     if code == 0:
         return f"ended without {process.job.marker}"

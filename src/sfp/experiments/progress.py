@@ -34,7 +34,7 @@ def read_progress(job: Job) -> Progress:
     readers = {"train": _of_run, "prior": _of_fit}
     try:
         return readers.get(job.kind, _of_other)(job)
-    except (SfpError, OSError, ValueError, LookupError, TypeError):
+    except (SfpError, OSError, ValueError, LookupError, TypeError, csv.Error):
         return NOTHING  # being written, or damaged: then the job itself will say so
 
 

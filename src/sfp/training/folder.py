@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sfp.errors import SfpError
-from sfp.files import atomic_file
+from sfp.errors import Busy, SfpError
+from sfp.files import atomic_file, is_locked
 
 PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 CONFIG, VERSIONS, FINISHED = "config.json", "versions.json", "finished.json"
@@ -32,6 +32,8 @@ def check_folder(folder: Path, *, resume: bool) -> None:
     elif not {VERSIONS, CONFIG} <= names:
         raise SfpError(f"{folder} holds something else: choose another --out.")
     elif not resume and FINISHED not in names:
+        if is_locked(folder):
+            raise Busy(f"another process is training in {folder}: wait for it.")
         raise SfpError(
             f"{folder} holds a run that has not ended: add --resume to go on with it, "
             "or choose another --out."

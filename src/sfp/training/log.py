@@ -54,6 +54,13 @@ TABLES: dict[str, tuple[str, ...]] = {
 """Every number that is logged, by file. Wall-clock times stand apart: they are not part
 of the result."""
 
+NEEDED = {
+    "train": {"step"},
+    "eval": {"step", "eval/mean_reward"},
+    "timing": {"step"},
+}
+"""Columns without which a table says nothing."""
+
 
 class Log:
     """Appends rows to the tables of a run folder; without a folder, keeps them only.
@@ -179,13 +186,13 @@ def read_table(folder: Path, name: str) -> list[Row]:
         whole, _, _ = path.read_text().rpartition("\n")
         reader = csv.DictReader(whole.split("\n"), restval="missing")
         found = set(reader.fieldnames or ())
-        if whole and not {"step"} <= found <= set(TABLES[name]):
+        if whole and not NEEDED[name] <= found <= set(TABLES[name]):
             raise SfpError(f"{path} has other columns: another version wrote it.")
         return [
             dict.fromkeys(TABLES[name]) | {k: _value(k, v) for k, v in row.items()}
             for row in reader
         ]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, csv.Error):
         raise SfpError(f"{path} is damaged: a row is not made of numbers.") from None
 
 

@@ -32,16 +32,17 @@ class Book:
         head = caption(title, link)
         return f'<figure class="chart" data-chart="{key}">{head}{chart.svg}</figure>'
 
-    def replay(self, chart: Chart, title: str, more: str, look: str) -> str:
+    def replay(self, chart: Chart, title: str, link: str, more: str, look: str) -> str:
         """A figure that can be played.
 
         Args:
             chart: what is drawn.
             title: above it.
+            link: to its numbers, HTML.
             more: a smaller line below the title.
             look: the classes that give it a colour.
         """
-        key, head = self._keep(chart), caption(title, more=more)
+        key, head = self._keep(chart), caption(title, link, more)
         return (
             f'<figure class="replay {look}" data-chart="{key}">{head}{chart.svg}'
             f"{PLAYER}</figure>"

@@ -15,6 +15,8 @@ from sfp.analysis.groups import Curve
 
 WIDTH, HEIGHT = 400, 250
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 36
+SMALLEST = 1e-100
+"""A range that is shorter has no ticks."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ def line_chart(
         least: how high the axis reaches at least.
     """
     heights = (0.0, 1.04) if unit else _heights(curves, least)
-    axes = Axes(_span([one.x for one in curves]), heights)
+    steps = [x for one in curves for x in (one.x, *(x for x, _ in one.seeds.values()))]
+    axes = Axes(_span(steps), heights)
     layers, series = [], []
     for one in curves:
         i = labels.index(one.label)
@@ -235,7 +238,7 @@ def _span(values: Sequence[np.ndarray], *, room: float = 0.0) -> tuple[float, fl
     joined = joined[np.isfinite(joined)]
     low, high = (joined.min(), joined.max()) if len(joined) else (0.0, 1.0)
     low, high = float(min(0.0, low)), float(max(0.0, high))
-    if low == high:
+    if high - low < SMALLEST:
         return low, low + 1.0
     room *= high - low
     return (low - room if low < 0 else low), high + room

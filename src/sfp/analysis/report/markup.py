@@ -31,7 +31,9 @@ def text(value: Any) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+    if isinstance(value, int):
+        return f"{value:,d}" if abs(value) < 10**30 else escape(str(value)[:30] + "…")
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return f"{value:,.0f}"
     return escape(shown(value) if isinstance(value, float) else str(value))
 
@@ -89,7 +91,9 @@ def csv_link(rows: Rows, name: str) -> str:
 
 def data_link(content: str, name: str) -> str:
     """A link that saves a text."""
-    address = "data:text/csv;charset=utf-8," + quote(content, safe=",.;:/ +-_()=")
+    address = "data:text/csv;charset=utf-8," + quote(
+        content, safe=",.;:/ +-_()=", errors="replace"
+    )
     return (
         f'<a class="csv" download="{escape(name)}" href="{escape(address)}" '
         f'title="the numbers behind this: {escape(name)}">CSV</a>'

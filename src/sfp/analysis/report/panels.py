@@ -13,7 +13,7 @@ from sfp.analysis.records import RunRecord
 from sfp.analysis.report.book import Book
 from sfp.analysis.report.chart import line_chart, look, phase_chart
 from sfp.analysis.report.markup import csv_link
-from sfp.analysis.report.replay import outcome, replay
+from sfp.analysis.report.replay import outcome, path_rows, replay
 from sfp.envs.maze import get_layout
 from sfp.envs.registry import get_task, maze_layout
 
@@ -26,7 +26,7 @@ def panels(found: Comparison, stem: str, book: Book) -> tuple[str, str]:
     return curves, _phases(found, stem, book)
 
 
-def watch(found: Comparison, replays: Replays, book: Book) -> str:
+def watch(found: Comparison, replays: Replays, stem: str, book: Book) -> str:
     """Replays of trained policies."""
     if not replays:
         return ""
@@ -36,8 +36,9 @@ def watch(found: Comparison, replays: Replays, book: Book) -> str:
         title = f"{run.label} on {run.task}, seed {run.seed}"
         chart = replay(layout, walks, title)
         colour = look(found.labels.index(run.label))
+        link = csv_link(path_rows(walks), f"{stem}-{run.folder.name}-walks")
         figures.setdefault(run.task, []).append(
-            book.replay(chart, title, outcome(walks), colour)
+            book.replay(chart, title, link, outcome(walks), colour)
         )
     rows = "".join(
         f'<div class="charts">{"".join(kin)}</div>' for kin in figures.values()

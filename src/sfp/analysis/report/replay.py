@@ -60,6 +60,15 @@ def outcome(walks: Sequence[Walk]) -> str:
     return f"{len(met)} of {len(walks)} test episodes reach the goal, {steps} steps"
 
 
+def path_rows(walks: Sequence[Walk]) -> list[dict[str, int | float]]:
+    """Where each episode is at every step that is shown."""
+    return [
+        {"episode": k, "step": t, "x": float(x), "y": float(y)}
+        for k, walk in enumerate(walks)
+        for t, (x, y) in enumerate(np.round(_cut(walk), 2))
+    ]
+
+
 def _cut(walk: Walk) -> np.ndarray:
     end = len(walk.path) if walk.reached is None else walk.reached + AFTER + 1
     return walk.path[:end]

@@ -44,7 +44,9 @@
     const look = (m) => `c${m % 7}`;
     const visible = () => chart.series.filter(
       (s) => !svg.querySelector(`.m${s.m}`).classList.contains("off"));
-    const grid = [...new Set(chart.series.flatMap((s) => s.x))].sort((a, b) => a - b);
+    const steps = (s) => [s.x, ...Object.values(s.seeds || {}).map((own) => own.x || [])];
+    const grid = [...new Set(chart.series.flatMap((s) => steps(s).flat()))]
+      .sort((a, b) => a - b);
     let at = null;
 
     function hide() {
@@ -86,20 +88,20 @@
       }
       place(x, across(x));
     }
-    function showPhase(px, py) {
-      let best = null;
-      for (const s of visible())
-        s.x.forEach((x, i) => {
-          if (x == null || s.v[i] == null) return;
-          const far = Math.hypot(across(x) - px, down(s.v[i]) - py);
-          if (!best || far < best.far) best = { far, s, i, x };
-        });
-      if (!best) return hide();
+    const dots = () => visible().flatMap((s) => s.x.map((x, i) => [s, i]))
+      .filter(([s, i]) => s.x[i] != null && s.v[i] != null);
+    function showDot(s, i) {
       const head = document.createElement("b");
-      head.textContent = `step ${best.s.t[best.i].toLocaleString("en")}`;
-      tip.replaceChildren(head, line(look(best.s.m), names[best.s.m],
-        [`λ ${shown(best.x)}`, `return ${shown(best.s.v[best.i])}`]));
-      place(best.x, across(best.x));
+      head.textContent = `step ${s.t[i].toLocaleString("en")}`;
+      tip.replaceChildren(head, line(look(s.m), names[s.m],
+        [`λ ${shown(s.x[i])}`, `return ${shown(s.v[i])}`]));
+      place(s.x[i], across(s.x[i]));
+    }
+    function showPhase(px, py) {
+      const far = ([s, i]) => Math.hypot(across(s.x[i]) - px, down(s.v[i]) - py);
+      const all = dots();
+      if (!all.length) return hide();
+      showDot(...all.reduce((best, dot) => (far(dot) < far(best) ? dot : best)));
     }
     function pointer(event) {
       const box = svg.getBoundingClientRect();
@@ -116,8 +118,15 @@
     svg.addEventListener("keydown", (event) => {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
       if (event.key === "Escape") hide();
-      if (!by || chart.kind !== "line") return;
+      if (!by) return;
       event.preventDefault();
+      if (chart.kind === "phase") {
+        const all = dots();
+        if (!all.length) return;
+        at = at == null ? (by > 0 ? 0 : all.length - 1) : at + by;
+        at = Math.max(0, Math.min(all.length - 1, at));
+        return showDot(...all[at]);
+      }
       const i = at == null ? (by > 0 ? -1 : grid.length) : grid.indexOf(at);
       showLine(grid[Math.max(0, Math.min(grid.length - 1, i + by))]);
     });
@@ -202,8 +211,10 @@
       else hovering(figure, chart, section);
     });
   });
-  addEventListener("hashchange", () => {
+  const unfold = () => {
     const target = document.getElementById(location.hash.slice(1));
     if (target && target.tagName === "DETAILS") target.open = true;
-  });
+  };
+  addEventListener("hashchange", unfold);
+  unfold();
 })();

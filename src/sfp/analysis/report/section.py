@@ -6,9 +6,9 @@ import json
 from html import escape
 
 from sfp.analysis.comparison import Comparison
-from sfp.analysis.experiment import Section
+from sfp.analysis.experiment import Attachment, Section
 from sfp.analysis.report.book import Book, still
-from sfp.analysis.report.markup import file_table, picture
+from sfp.analysis.report.markup import data_link, file_table, picture
 from sfp.analysis.report.panels import Replays, panels, watch
 from sfp.analysis.report.standings import key, standings
 from sfp.errors import SfpError
@@ -35,7 +35,7 @@ def render(
     if found.panels:
         curves, phases = panels(found, stem, book)
         body = legend(found) + curves + standings(found, stem) + phases
-        body += watch(found, replays, book)
+        body += watch(found, replays, stem, book)
     elif not (section.tables or section.figures):
         body = (
             '<p class="empty">No evaluation has been made yet. Write the report again '
@@ -87,12 +87,22 @@ def _head(section: Section, found: Comparison) -> str:
     return head
 
 
+def _beside(figure: Attachment) -> str:
+    """A link to the table of the same name, if there is one."""
+    table = figure.path.with_suffix(".csv")
+    try:
+        return data_link(table.read_text(), table.name)
+    except (OSError, ValueError):
+        return ""
+
+
 def _attached(section: Section, warnings: list[str]) -> str:
     """Tables and pictures that were made elsewhere."""
     parts = []
     for one in section.figures:
         try:
-            parts.append(still(picture(one.path, one.title), one.title))
+            image = picture(one.path, one.title)
+            parts.append(still(image, one.title, _beside(one)))
         except (SfpError, OSError) as error:
             warnings.append(f"left out a figure of {section.name}: {error}")
     tables = ""

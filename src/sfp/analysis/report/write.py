@@ -14,9 +14,8 @@ from sfp.analysis.experiment import Section, check_inside
 from sfp.analysis.records import RunRecord
 from sfp.analysis.report.page import page
 from sfp.analysis.report.panels import Replays
-from sfp.analysis.results import read_results
+from sfp.analysis.results import UNREADABLE, read_results, reason
 from sfp.analysis.stats import PAPER, Protocol
-from sfp.errors import SfpError
 from sfp.files import atomic_file
 
 EPISODES = 5
@@ -72,8 +71,8 @@ def write_report(
             policy = folder / "policy"
             check_inside(root, policy, *policy.rglob("*"))
             walks[folder] = play_walks(run, EPISODES)
-        except SfpError as error:
-            warnings.append(f"no replay of {folder.name}: {error}")
+        except UNREADABLE as error:
+            warnings.append(f"no replay of {reason(root, folder, error)}")
     seen: list[Replays] = [
         [(run, walks[run.folder]) for run in runs if run.folder in walks]
         for runs in chosen
@@ -81,7 +80,7 @@ def write_report(
     whole = [(*one, watched) for one, watched in zip(compared, seen, strict=True)]
     content = page(results, whole, warnings, protocol)
     with atomic_file(out) as draft:
-        draft.write_text(content, encoding="utf-8")
+        draft.write_bytes(content.encode(errors="replace"))
     return Written(out, compared, warnings)
 
 
