@@ -306,6 +306,27 @@ def test_a_run_of_another_prior_is_refused(tmp_path):
         cell.check(tmp_path)
 
 
+def test_a_run_of_other_recordings_is_refused(tmp_path):
+    given = Overrides(methods=("rlpd",), tasks=("maze",), seeds=(0,), episodes=3)
+    (entry,) = make_plan("transfer", overrides=given).entries
+    cell = entry.cell
+    folder = cell.folder(tmp_path)
+    folder.mkdir(parents=True)
+    config = {"task": "maze", "method": "rlpd", "seed": 0, "data": "of old"}
+    config["schedule"] = {"steps": 40_000}
+    (folder / "config.json").write_text(json.dumps(config))
+    cell.check(tmp_path)  # they are not there (yet)
+    data = sfp.collect("room", episodes=3, steps=500, name=cell.data.dataset)
+    with pytest.raises(
+        SfpError, match=r"with other recordings than sfp/room.* are now"
+    ):
+        cell.check(tmp_path)
+    (folder / "config.json").write_text(
+        json.dumps(config | {"data": data.fingerprint[:16]})
+    )
+    cell.check(tmp_path)
+
+
 def test_walks_of_another_prior_are_refused(run, tmp_path):
     given = Overrides(methods=("sfp", "uniform"), repetitions=1)
     plan = make_plan("coverage", overrides=given)

@@ -88,6 +88,11 @@ class Cell:
                 f"{path.parent} was trained with another prior than "
                 f"{self.prior.find(out)} is now: move the run away, or put that back."
             )
+        if self.data and self.data.fingerprint not in (None, held.get("data")):
+            raise SfpError(
+                f"{path.parent} was trained with other recordings than "
+                f"{self.data.dataset} are now: move the run away, or put those back."
+            )
 
 
 @dataclass(frozen=True)

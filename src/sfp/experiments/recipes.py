@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfp.data.collect import EPISODES
-from sfp.data.sources import minari
+from sfp.data.sources import load, minari
 from sfp.envs.maze import EPISODE_STEPS
 from sfp.errors import SfpError
 from sfp.priors.conditioning import Conditioning
@@ -57,6 +57,13 @@ class Recording:
     def marker(self) -> Path:
         """The file that is there once it is recorded."""
         return minari.root() / self.dataset / "data" / "metadata.json"
+
+    @property
+    def fingerprint(self) -> str | None:
+        """What tells its actions from any other; None as long as it is not there."""
+        if not self.marker.is_file():
+            return None
+        return _recorded(self.dataset, self.marker, self.marker.stat().st_mtime_ns)
 
     def check(self) -> None:
         """Refuse a dataset of that name which is not this recording."""
@@ -171,6 +178,11 @@ class PriorRecipe:
     def sees(self) -> Conditioning:
         """What it is conditioned on."""
         return Conditioning(self.past_actions, self.state)
+
+
+@functools.cache
+def _recorded(dataset: str, marker: Path, written: int) -> str:
+    return load(dataset).fingerprint[:16]
 
 
 @functools.cache
