@@ -149,6 +149,24 @@ def test_states_with_an_offset_keep_their_deviation():
         make_frame(replace(base, observations=seen), Conditioning(0, state=True))
 
 
+def test_what_trembles_is_measured_by_what_moves():
+    rng = np.random.default_rng(0)
+    base, count = trajectories(rng.uniform(-1, 1, (4, 50, 2))), 200
+    spread = np.array([0.2, 0.003, 1e-5, 0.0])
+    seen = np.float32([0.0, 5.0, 0.6, 3.0] + spread * rng.standard_normal((count, 4)))
+    frame = make_frame(replace(base, observations=seen), Conditioning(0, state=True))
+    wide = seen.std(axis=0)
+    expected = [wide[0], wide[1], wide[0], wide[0]]
+    np.testing.assert_allclose(frame.state_deviation, expected, rtol=1e-4)
+    elsewhere = (np.float32([0.1, 5.0, 0.9, 3.0]) - frame.state_mean) / np.asarray(
+        frame.state_deviation
+    )
+    assert np.abs(elsewhere).max() < 3
+    same = np.ones((count, 4), np.float32)
+    frame = make_frame(replace(base, observations=same), Conditioning(0, state=True))
+    assert frame.state_deviation.tolist() == [1.0] * 4
+
+
 def test_held_out_episodes_are_long_enough_to_count():
     lengths = [3] * 12 + [100] * 8
     data = Trajectories(

@@ -13,6 +13,8 @@ from sfp.priors.conditioning import Conditioning, states
 
 HELD_OUT = 0.1
 SEEDS = 4096
+STILL = 0.01
+"""Share of the widest deviation below which a number of the state stands still."""
 
 
 def check_seed(seed: int) -> None:
@@ -42,12 +44,22 @@ def make_frame(data: Trajectories, conditioning: Conditioning) -> Frame:
                 "episodes) is NaN or infinite: expected numbers. Repair the recording."
             )
         mean, deviation = seen.mean(axis=0, dtype=float), seen.std(axis=0, dtype=float)
-        flat = deviation <= 1e-6 * np.maximum(1e-6, np.abs(mean))
-        deviation = np.where(flat, 1.0, deviation)
+        deviation = np.where(is_still(mean, deviation), deviation.max(), deviation)
+        deviation = np.where(deviation > 0, deviation, 1.0)
     low, high, mean, deviation = (
         jnp.asarray(x, jnp.float32) for x in (data.low, data.high, mean, deviation)
     )
     return Frame(low, high, mean, deviation)
+
+
+def is_still(mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """Which numbers of a state do not move, or only tremble.
+
+    In units of its own trembling, an object that stands elsewhere in another task would
+    be thousands of deviations away. So these are measured by the widest of all.
+    """
+    rounding = 1e-6 * np.maximum(1e-6, np.abs(mean))
+    return (deviation <= rounding) | (deviation <= STILL * deviation.max())
 
 
 def make_jitter(data: Trajectories) -> np.ndarray:
