@@ -14,20 +14,24 @@ from sfp.cli import main
 from sfp.envs.registry import TASKS
 from sfp.errors import SfpError
 from sfp.experiments.grid import EXPERIMENTS
-from sfp.experiments.jobs import price
+from sfp.experiments.jobs import make_jobs, price
 from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.experiments.suites import PAPER_STEPS, SUITES
 from sfp.experiments.variants import VARIANTS
 from sfp.priors.models import MODELS
-from sfp.priors.store import shipped
+from sfp.priors.store import find_shipped, shipped
 
 FIVE = {"SFP", "SAC", "SAC+BC", "SAC-PolyRL", "PARROT-state"}
 
 
+def suite_of(name):
+    return next(iter(EXPERIMENTS[name].suites or SUITES))
+
+
 def cells(name, **given):
-    scale = given.pop("scale", "small")
-    return make_plan(name, scale=scale, overrides=Overrides(**given)).entries
+    scale, suite = given.pop("scale", "small"), suite_of(name)
+    return make_plan(name, suite, scale, Overrides(**given)).entries
 
 
 def test_the_scale_of_the_paper():
@@ -131,6 +135,50 @@ def test_the_shipped_prior_serves_the_default_flow():
         assert other.shipped is None
 
 
+def test_the_priors_of_a_suite_are_fitted_alike():
+    """Whether they ship or not: as long as the one that ships was."""
+    for suite in SUITES.values():
+        recipe = PriorRecipe(Recording(suite.training))
+        card = json.loads((find_shipped(recipe.shipped) / "config.json").read_text())
+        assert card["fit"]["epochs"] == recipe.length
+        other = dataclasses.replace(recipe, model="gaussian")
+        words = other.words(Path())
+        said = words[words.index("--epochs") + 1] if "--epochs" in words else "80"
+        assert int(said) == recipe.length
+
+
+def test_the_papers_protocol_reaches_every_fit_and_run():
+    given = Overrides(
+        methods=("sfp", "sac"), tasks=("maze",), seeds=(0,), preset="paper"
+    )
+    plan = make_plan("transfer", overrides=given)
+    assert plan.command.endswith("--preset paper")
+    jobs = make_jobs([plan], Path("out"))
+    assert [job.kind for job in jobs] == ["data", "prior", "train", "train"]
+    for job in jobs[1:]:
+        at = job.words.index("--preset")
+        assert job.words[at + 1] == "paper"
+        assert "--epochs" not in job.words
+    assert jobs[1].total == 100
+    assert jobs[1].cost > 10 * price(make_plan("transfer"))[1]
+
+
+def test_experts_of_another_task():
+    plan = make_plan("training-task", "meta-world")
+    assert plan.training == "pick-place"
+    tasks = {entry.cell.task for entry in plan.entries}
+    assert tasks == set(SUITES["meta-world"].tasks)
+    (recording,) = {entry.cell.prior.recording for entry in plan.entries}
+    assert recording.dataset == "sfp/pick-place/expert-v0"
+    assert "--expert" in recording.words
+    assert Recording("reach", episodes=9, expert=True).dataset == (
+        "sfp/reach/expert-9x500-v0"
+    )
+    assert {entry.cell.prior.shipped for entry in plan.entries} == {None}
+    with pytest.raises(SfpError, match="training-task is an experiment on meta-world"):
+        make_plan("training-task")
+
+
 def test_slugs_are_stable():
     """Folders of results carry them: a change would lose what was run."""
     entries = {e.name: e.cell for e in cells("transfer", methods=("all",), seeds=(2,))}
@@ -176,13 +224,18 @@ def test_every_field_of_a_cell_is_in_its_slug():
         dict(data=Recording("room")),
         dict(settings=(("batch", 16),)),
         dict(settings=(("batch", 17),)),
+        dict(preset="paper"),
         dict(prior=dataclasses.replace(recipe, recording=Recording("room", steps=9))),
         dict(prior=dataclasses.replace(recipe, recording=Recording("room", seed=9))),
+        dict(
+            prior=dataclasses.replace(recipe, recording=Recording("room", expert=True))
+        ),
         *(
             dict(prior=dataclasses.replace(recipe, **change))
             for change in (
                 *(dict(model="vae"), dict(past_actions=0), dict(state=True)),
                 *(dict(keep=0.5), dict(uniform=0.5), dict(epochs=1), dict(seed=1)),
+                dict(preset="paper"),
             )
         ),
     ]
@@ -259,7 +312,8 @@ def test_the_docs_name_every_experiment_and_its_runs():
     rows = [line.strip("| ").split(" | ") for line in page.splitlines()]
     costs = {row[0].strip("`"): row[1:] for row in rows if len(row) == 5}
     for name in EXPERIMENTS:
-        small, paper = (price(make_plan(name, scale=s)) for s in ("small", "paper"))
+        plans = [make_plan(name, suite_of(name), s) for s in ("small", "paper")]
+        small, paper = map(price, plans)
         assert [costs[name][0], costs[name][2]] == [str(small[0]), str(paper[0])]
         for said, (_, hours) in zip(costs[name][1::2], (small, paper), strict=True):
             assert float(said) == pytest.approx(hours, rel=0.1, abs=0.05)

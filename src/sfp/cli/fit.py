@@ -43,7 +43,7 @@ def fit(
         past_actions: how many past actions the prior sees; 0, 1, 2, 5, 10, any.
         state: let it also see the state (with the goal, where recorded).
         model: the density model (`sfp list models`).
-        preset: `paper` is its protocol to the letter: 100 passes, constant rate 1e-4.
+        preset: `paper` is its protocol: 100 passes, constant rate 1e-4.
         epochs: change the preset's.
         epoch_steps: change the preset's gradient steps per epoch.
         batch: change the preset's batch size.

@@ -65,17 +65,19 @@ def list_known(
 
 
 def _list_experiments(*, json: bool) -> None:
-    """Experiments on the first suite, with what each costs by itself."""
+    """Experiments on the first suite that can, with what each costs by itself."""
     from sfp.experiments.costs import ASSUMED
     from sfp.experiments.grid import EXPERIMENTS
     from sfp.experiments.jobs import price
     from sfp.experiments.plan import make_plan
+    from sfp.experiments.suites import SUITES
 
     rows = []
     for name, experiment in EXPERIMENTS.items():
         row = {"kind": "experiment", "name": name, "summary": experiment.title}
+        suite = next(iter(experiment.suites or SUITES))
         for scale in ("small", "paper"):
-            runs, hours = price(make_plan(name, scale=scale))
+            runs, hours = price(make_plan(name, suite, scale))
             row |= {f"{scale} runs": runs, f"{scale} hours": hours}
         rows.append(row)
     notes = [

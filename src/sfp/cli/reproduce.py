@@ -32,6 +32,7 @@ def reproduce(
     episodes: int | None = None,
     epochs: int | None = None,
     repetitions: int | None = None,
+    preset: Literal["default", "paper"] = "default",
     set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     dry_run: bool = False,
     json: bool = False,
@@ -51,7 +52,7 @@ def reproduce(
         sfp reproduce transfer --scale paper --methods all --workers 32
 
     Args:
-        experiments: which (`sfp list experiments`); `all` is every one.
+        experiments: which (`sfp list experiments`); `all` is every one of the suite.
         suite: the tasks.
         scale: `paper` is 125 x 4000 steps and 10 seeds.
         out: folder of the results: runs/, priors/, explore/, logs/, and for each
@@ -63,8 +64,10 @@ def reproduce(
         seeds: which seeds.
         steps: of every run.
         episodes: to record for the priors, instead of 4000.
-        epochs: of the priors' fits, instead of 80.
+        epochs: of the priors' fits, instead of 80 (40 in Meta-World).
         repetitions: of walks, instead of 10.
+        preset: of every fit and run; `paper` is its protocol: 100 passes at 1e-4, and
+            hindsight for every method that can.
         set: any setting of `sfp train`, as name=value; repeat it for more.
         dry_run: list the runs, write nothing.
         json: print one JSON document.
@@ -76,10 +79,10 @@ def reproduce(
 
     if not experiments:
         raise SfpError("expected an experiment: see `sfp list experiments`, or `all`.")
-    names = tuple(EXPERIMENTS) if experiments == ("all",) else experiments
-    given = Overrides(
-        methods, tasks, seeds, steps, episodes, epochs, repetitions, _settings(set)
-    )
+    every = tuple(name for name, found in EXPERIMENTS.items() if found.runs_on(suite))
+    names = every if experiments == ("all",) else experiments
+    changed = methods, tasks, seeds, steps, episodes, epochs, repetitions
+    given = Overrides(*changed, _settings(set), preset)
     plans = [make_plan(name, suite, scale, given) for name in dict.fromkeys(names)]
     workers = _cores() if workers is None else workers
     at_least(1, workers=workers)

@@ -39,7 +39,7 @@ class Task:
 
 MAZES = {
     "room": "29x29 empty room, goal in a random corner",
-    "corridor": "U-shaped corridor of 60 + 3 + 60 cells",
+    "corridor": "U-shaped corridor of 61 + 1 + 61 cells",
     "maze": "crossings and dead ends, shortest way 66",
     "room-large": "81x81 empty room of the coverage table",
 }

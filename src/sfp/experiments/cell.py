@@ -29,6 +29,7 @@ class Cell:
         prior: what it explores with, if anything.
         data: what it learns from in training, if anything.
         settings: what is not the default, by name.
+        preset: of `sfp train`.
     """
 
     task: str
@@ -38,6 +39,7 @@ class Cell:
     prior: PriorRecipe | None = None
     data: Recording | None = None
     settings: tuple[Setting, ...] = ()
+    preset: str = "default"
 
     @property
     def slug(self) -> str:
@@ -47,6 +49,8 @@ class Cell:
         parts += [self.data.slug] if self.data else []
         if self.settings:
             parts.append(_digest(self.settings))
+        if self.preset != "default":
+            parts.append(f"{self.preset}-preset")
         return "-".join([*parts, str(self.steps), f"s{self.seed}"])
 
     def folder(self, out: Path) -> Path:
@@ -59,6 +63,7 @@ class Cell:
         words += ["--prior", self.prior.find(out)] if self.prior else []
         words += ["--data", self.data.dataset] if self.data else []
         words += ["--seed", str(self.seed), "--steps", str(self.steps)]
+        words += ["--preset", self.preset] if self.preset != "default" else []
         for name, value in self.settings:
             option = f"--{name.replace('_', '-')}"
             words += [option] if value is True else [option, str(value)]

@@ -86,6 +86,21 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         "deterministic",
         "gaussian",
     ),
+    "training-task": (
+        *(
+            Claim(
+                "only priors that see the state make progress on the training task",
+                name,
+                "sfp",
+                "training",
+            )
+            for name in ("parrot-state", "state", "state-action")
+        ),
+        *(
+            Claim("over other tasks a state-free prior does about as well", "sfp", name)
+            for name in ("parrot-state", "state", "state-action")
+        ),
+    ),
     "data": (
         *(
             Claim("SFP stays viable with less data", f"keep-{kept}", "sfp", share=0.5)

@@ -35,13 +35,14 @@ def train(cell: Cell) -> float:
 
 def epochs(recipe: PriorRecipe) -> int:
     """Of a fit."""
-    usual = PRESETS["default"].epochs
-    return 1 if recipe.model == "lscde" else recipe.epochs or usual
+    return 1 if recipe.model == "lscde" else recipe.length
 
 
 def fit(recipe: PriorRecipe) -> float:
     """Of a prior, if it does not stop early."""
-    steps = epochs(recipe) * (PRESETS["default"].epoch_steps or 0)
+    fitting = PRESETS[recipe.preset]
+    whole = recipe.recording.episodes * recipe.recording.steps / fitting.batch
+    steps = epochs(recipe) * (fitting.epoch_steps or whole)
     return START + steps / GRADIENT.get(recipe.model, 1000.0)
 
 

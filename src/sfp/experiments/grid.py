@@ -21,6 +21,9 @@ class Experiment:
         shown: those of them that run unless others are asked for; empty is all.
         seeds: at scale `small`.
         walks: the measure of explorers that do not learn, instead of training.
+        suites: that have what it needs; empty is all.
+        expert: the task whose expert is recorded for the priors, instead of who reaches
+            goals in the suite's training task; every task is visited then.
     """
 
     title: str
@@ -29,6 +32,12 @@ class Experiment:
     shown: tuple[str, ...] = ()
     seeds: int = 2
     walks: Literal["coverage", "psd"] | None = None
+    suites: tuple[str, ...] = ()
+    expert: str = ""
+
+    def runs_on(self, suite: str) -> bool:
+        """Whether a suite has what it needs."""
+        return not self.suites or suite in self.suites
 
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -122,5 +131,19 @@ EXPERIMENTS: dict[str, Experiment] = {
             **{f"keep-{s}": f"{s} % of the data" for s in SHARES},
             **{f"uniform-{s}": f"{s} % uniform" for s in reversed(SHARES)},
         },
+    ),
+    "training-task": Experiment(
+        "Another training task: experts of pick-place",
+        "Priors that see the state make progress on the training task, and on push, "
+        "which is like it; the state-free prior does not, but does about as well over "
+        "all other tasks.",
+        {
+            "sfp": "1 action",
+            "parrot-state": "PARROT-state",
+            "state": "state",
+            "state-action": "state and action",
+        },
+        suites=("meta-world",),
+        expert="pick-place",
     ),
 }

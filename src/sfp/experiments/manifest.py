@@ -30,7 +30,7 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
     """
     suite, walks = get_suite(plan.suite), plan.walks
     tasks = {entry.cell.task for entry in plan.entries}
-    downstream = [task for task in suite.downstream if task in tasks]
+    downstream = [t for t in suite.tasks if t in tasks and t != plan.training]
     about: dict[str, Any] = {
         "format": FORMAT,
         "name": plan.name,
@@ -38,16 +38,14 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
         "claim": plan.experiment.claim,
         "suite": plan.suite,
         "scale": plan.scale,
-        "training": suite.training,
+        "training": plan.training,
         "aggregate": downstream,
         "claims": [
             {
                 "text": claim.text,
                 "better": plan.experiment.cells[claim.better],
                 "worse": plan.experiment.cells[claim.worse],
-                "tasks": downstream
-                if claim.where == "downstream"
-                else [suite.training],
+                "tasks": downstream if claim.where == "downstream" else [plan.training],
                 "measure": claim.measure,
                 "share": claim.share,
             }

@@ -16,6 +16,7 @@ from sfp.experiments.suites import SUITES, Suite, get_suite
 from sfp.experiments.variants import VARIANTS
 
 Scale: TypeAlias = Literal["paper", "small"]
+Preset: TypeAlias = Literal["default", "paper"]
 PAPER_SEEDS = 10
 
 
@@ -32,6 +33,7 @@ class Overrides:
         epochs: of the priors' fits.
         repetitions: of walks.
         settings: of the runs, by name.
+        preset: of fits and runs; `paper` is its protocol where ours is shorter.
     """
 
     methods: tuple[str, ...] = ()
@@ -42,6 +44,7 @@ class Overrides:
     epochs: int | None = None
     repetitions: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    preset: Preset = "default"
 
     @property
     def words(self) -> list[str]:
@@ -56,7 +59,7 @@ class Overrides:
         for name, value in self.settings.items():
             text = value if isinstance(value, str) else json.dumps(value)
             words += ["--set", f"{name}={text}"]
-        return words
+        return words + (["--preset", self.preset] if self.preset != "default" else [])
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,11 @@ class Plan:
         return EXPERIMENTS[self.name]
 
     @property
+    def training(self) -> str:
+        """The task that the recordings are from."""
+        return self.experiment.expert or get_suite(self.suite).training
+
+    @property
     def command(self) -> str:
         """What repeats it, in any folder."""
         words = ["sfp", "reproduce", self.name, "--suite", self.suite]
@@ -114,6 +122,11 @@ def make_plan(
     if name not in EXPERIMENTS:
         raise unknown("experiment", name, EXPERIMENTS, "See `sfp list experiments`.")
     experiment, found = EXPERIMENTS[name], get_suite(suite)
+    if not experiment.runs_on(suite):
+        raise SfpError(
+            f"{name} is an experiment on {', '.join(experiment.suites)}, not on "
+            f"{suite}: add --suite {experiment.suites[0]}."
+        )
     given = overrides or Overrides()
     for count in ("steps", "episodes", "epochs", "repetitions"):
         if getattr(given, count) is not None:
@@ -121,14 +134,21 @@ def make_plan(
     at_least(0, **{"a seed": min(given.seeds, default=0)})
     chosen = _chosen(name, given)
     recording = Recording(found.training)
+    if experiment.expert:
+        recording = Recording(experiment.expert, expert=True)
     if given.episodes is not None:
         recording = replace(recording, episodes=given.episodes)
-    make = {"recording": recording, "epochs": given.epochs}
+    make = {
+        "recording": recording,
+        "epochs": given.epochs,
+        "preset": given.preset,
+    }
     if experiment.walks:
         walks = _walks(experiment, found, chosen, given, PriorRecipe(**make))
         return Plan(name, suite, scale, (), walks, given)
     usual = PAPER_SEEDS if scale == "paper" else experiment.seeds
-    tasks = _tasks(given, found.tasks) or found.visited(scale)
+    usual_tasks = found.tasks if experiment.expert else found.visited(scale)
+    tasks = _tasks(given, found.tasks) or usual_tasks
     entries = []
     for seed in dict.fromkeys(given.seeds or range(usual)):
         for task in sorted(tasks, key=lambda task: found.steps(task, scale)):
@@ -145,6 +165,7 @@ def make_plan(
                     prior=None if prior is None else PriorRecipe(**make, **prior),
                     data=recording if variant.data else None,
                     settings=settings,
+                    preset=given.preset,
                 )
                 entries.append(Entry(cell, key, experiment.cells[key]))
     return Plan(name, suite, scale, tuple(entries), (), given)

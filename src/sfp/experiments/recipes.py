@@ -18,40 +18,51 @@ from sfp.priors.store import CONFIG, find_shipped, read_fingerprint, shipped
 Words = tuple[str, ...]
 """Of a command: `sfp WORDS...`."""
 
+EPOCHS = {"reach": 40}
+"""Of all fits from a task's recordings, where the prior that ships was not fitted for
+as long as the preset says: cells of an experiment differ in what it compares only."""
+
 
 @dataclass(frozen=True)
 class Recording:
-    """Trajectories of the scripted policy, kept as a local Minari dataset.
+    """Trajectories of a scripted policy, kept as a local Minari dataset.
 
     Attributes:
         task: where they are recorded.
         episodes: how many.
         steps: of each.
         seed: of the recording.
+        expert: whether the task's own expert is recorded, not who reaches goals.
     """
 
     task: str
     episodes: int = EPISODES
     steps: int = EPISODE_STEPS
     seed: int = 0
+    expert: bool = False
 
     @property
     def slug(self) -> str:
         """The task, and what is not the default."""
-        size = f"-{self.episodes}x{self.steps}" if self != Recording(self.task) else ""
-        return f"{self.task}{size}{f'-d{self.seed}' if self.seed else ''}"
+        usual = Recording(self.task, expert=self.expert)
+        size = f"-{self.episodes}x{self.steps}" if self != usual else ""
+        who = "-expert" if self.expert else ""
+        return f"{self.task}{who}{size}{f'-d{self.seed}' if self.seed else ''}"
 
     @property
     def dataset(self) -> str:
         """Its Minari id; the default is that of `sfp collect TASK`."""
-        return f"sfp/{self.task}/scripted{self.slug.removeprefix(self.task)}-v0"
+        rest = self.slug.removeprefix(self.task)
+        named = rest.removeprefix("-") if self.expert else f"scripted{rest}"
+        return f"sfp/{self.task}/{named}-v0"
 
     @property
     def words(self) -> Words:
         """The command that records it."""
         sizes = ("--episodes", str(self.episodes), "--steps", str(self.steps))
         named = ("--seed", str(self.seed), "--name", self.dataset)
-        return ("collect", self.task, *sizes, *named)
+        who = ("--expert",) if self.expert else ()
+        return ("collect", self.task, *who, *sizes, *named)
 
     @property
     def marker(self) -> Path:
@@ -77,7 +88,8 @@ class Recording:
         if not right:
             raise SfpError(
                 f"dataset {self.dataset} is not {self.episodes} x {self.steps} steps "
-                f"of the scripted policy with seed {self.seed}: move it away, or make "
+                f"of the {'expert' if self.expert else 'scripted policy'} with seed "
+                f"{self.seed}: move it away, or make "
                 f"it anew with `sfp {' '.join(self.words)} --force`."
             )
 
@@ -93,8 +105,9 @@ class PriorRecipe:
         state: whether it sees the state.
         keep: share of the trajectories that are used.
         uniform: share of them that is replaced by uniform actions.
-        epochs: of the fit; None is the preset's.
+        epochs: of the fit; None is as many as the prior that ships had.
         seed: of the fit.
+        preset: of `sfp fit`.
     """
 
     recording: Recording
@@ -105,6 +118,7 @@ class PriorRecipe:
     uniform: float = 0.0
     epochs: int | None = None
     seed: int = 0
+    preset: str = "default"
 
     @property
     def slug(self) -> str:
@@ -119,7 +133,16 @@ class PriorRecipe:
         parts += [f"uniform{100 * self.uniform:g}"] if self.uniform else []
         parts += [f"e{self.epochs}"] if self.epochs is not None else []
         parts += [f"f{self.seed}"] if self.seed else []
+        parts += [self.preset] if self.preset != "default" else []
         return "-".join(parts)
+
+    @property
+    def length(self) -> int:
+        """Epochs of the fit."""
+        usual = PRESETS[self.preset].epochs
+        if self.preset == "default":
+            usual = EPOCHS.get(self.recording.task, usual)
+        return usual if self.epochs is None else self.epochs
 
     @property
     def shipped(self) -> str | None:
@@ -152,7 +175,9 @@ class PriorRecipe:
         words += ["--state"] if self.state else []
         words += ["--keep", f"{self.keep:g}"] if self.keep != 1.0 else []
         words += ["--uniform", f"{self.uniform:g}"] if self.uniform else []
-        words += ["--epochs", str(self.epochs)] if self.epochs is not None else []
+        words += ["--preset", self.preset] if self.preset != "default" else []
+        if self.length != PRESETS[self.preset].epochs:
+            words += ["--epochs", str(self.length)]
         return (*words, "--seed", str(self.seed))
 
     def check(self, out: Path) -> None:
@@ -161,17 +186,17 @@ class PriorRecipe:
         try:
             card = json.loads(path.read_text())
             seen = Conditioning(card["past_actions"], card["state"])
-            fit = card["fit"]["epochs"], card["fit"]["seed"]
+            fit = tuple(card["fit"][key] for key in ("epochs", "seed", "preset"))
             held = card["model"], seen, card["data"]["episodes"], *fit
         except (OSError, ValueError, KeyError, TypeError):
             held = ()
-        epochs = PRESETS["default"].epochs if self.epochs is None else self.epochs
         episodes = round(self.keep * self.recording.episodes)
-        if held != (self.model, self.sees, episodes, epochs, self.seed):
+        fitted = self.length, self.seed, self.preset
+        if held != (self.model, self.sees, episodes, *fitted):
             raise SfpError(
                 f"{path.parent} holds another prior, or a damaged one: expected a "
                 f"{self.model} that sees {self.sees}, learned from {episodes} episodes "
-                f"in {epochs} epochs with seed {self.seed}. Move it away."
+                f"in {self.length} epochs with seed {self.seed}. Move it away."
             )
 
     @property

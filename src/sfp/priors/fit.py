@@ -342,7 +342,7 @@ def fit(
         past_actions: how many of them the prior sees.
         state: whether it also sees the state (a behavioural prior).
         model: a name from `MODELS`.
-        preset: `default`, or `paper` for its protocol to the letter.
+        preset: `default`, or `paper` for its protocol (100 passes at 1e-4).
         seed: decides everything.
         progress: called with each epoch's row (`epoch`, `loss`, `held_out`, ...); try
             `progress=print`.
