@@ -197,7 +197,7 @@ def test_the_manifest_says_what_the_report_needs(run, tmp_path):
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["transfr"], "unknown experiment 'transfr': did you mean transfer?"),
+        (["transfr"], "unknown experiment 'transfr': did you mean transfer "),
         ([], "expected an experiment: see `sfp list experiments`"),
         (["psd", "--suite", "metaworld"], "unknown suite 'metaworld'"),
         (["psd", "--workers", "0"], "expected workers of at least 1"),
@@ -261,6 +261,7 @@ def test_another_prior_in_its_place_is_refused(tmp_path):
     for change in (
         *({"model": "lscde"}, {"past_actions": 2}, {"fit": {}}),
         *({"fit": {"seed": 0, "epochs": 20}}, {"data": {"episodes": 3000}}),
+        *({"fit": {"seed": 0, "epochs": 80, "preset": "paper"}}, {"fit": []}),
     ):
         (folder / "config.json").write_text(json.dumps(card | change))
         with pytest.raises(SfpError, match="holds another prior, or a damaged one"):

@@ -75,11 +75,10 @@ def trajectory_figure(
         axis.add_collection(lines)
         axis.plot(*walks[:, -1].T, "o", color="black", markersize=2.5)
         row = exploration.row()
-        axis.set_title(
-            f"{exploration.name}: coverage {row['coverage']:.2f}, "
-            f"$U_g^2$ {row['gyration']:.4f}",
-            fontsize=10,
-        )
+        told = f"coverage {row['coverage']:.2f}, $U_g^2$ {row['gyration']:.4f}"
+        if exploration.returns is not None:
+            told = f"success {row['success']:.2f}, {told}"
+        axis.set_title(f"{exploration.name}: {told}", fontsize=10)
     return figure
 
 

@@ -186,9 +186,10 @@ class PriorRecipe:
         try:
             card = json.loads(path.read_text())
             seen = Conditioning(card["past_actions"], card["state"])
-            fit = tuple(card["fit"][key] for key in ("epochs", "seed", "preset"))
+            fit = card["fit"]["epochs"], card["fit"]["seed"]
+            fit = *fit, card["fit"].get("preset", "default")
             held = card["model"], seen, card["data"]["episodes"], *fit
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             held = ()
         episodes = round(self.keep * self.recording.episodes)
         fitted = self.length, self.seed, self.preset
