@@ -215,7 +215,7 @@ def explore(
         if name not in EXPLORERS:
             raise unknown("explorer", name, EXPLORERS, "See `sfp list explorers`.")
     place = find_place(task, position)
-    chosen = {name: EXPLORERS[name].begin for name in known_to(place, explorers)}
+    chosen = {name: EXPLORERS[name].begin for name in _known_to(place, explorers)}
     for name, prior in priors.items():
         chosen[name] = PriorExplorer.compiled(place.fitted(prior, name))
     size = repetitions * trajectories, steps or place.steps
@@ -223,15 +223,16 @@ def explore(
         _walk(name, begin, place, size, seed, progress)
         for name, begin in chosen.items()
     ]
-    paths, box = place.measured([walk.paths for walk in walks]) if walks else ([], None)
+    if not walks:
+        return []
+    paths, box = place.measured([walk.paths for walk in walks])
     return [
         _score(name, walk._replace(paths=path), box, repetitions)
         for name, walk, path in zip(chosen, walks, paths, strict=True)
-        if box is not None
     ]
 
 
-def known_to(place: Place, asked: Sequence[str] | None = None) -> Sequence[str]:
+def _known_to(place: Place, asked: Sequence[str] | None = None) -> Sequence[str]:
     """Explorers for a place: those that are asked for, or the first that can."""
     if asked is None:
         return ("uniform", "scripted") if place.scripted else ("uniform",)

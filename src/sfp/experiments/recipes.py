@@ -86,11 +86,11 @@ class Recording:
         except (OSError, ValueError, KeyError, TypeError):
             right = False
         if not right:
+            who = "expert" if self.expert else "scripted policy"
             raise SfpError(
                 f"dataset {self.dataset} is not {self.episodes} x {self.steps} steps "
-                f"of the {'expert' if self.expert else 'scripted policy'} with seed "
-                f"{self.seed}: move it away, or make "
-                f"it anew with `sfp {' '.join(self.words)} --force`."
+                f"of the {who} with seed {self.seed}: move it away, or make it anew "
+                f"with `sfp {' '.join(self.words)} --force`."
             )
 
 
