@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sfp.analysis.description import describe
+from sfp.analysis.description import describe, noisy_episodes
 from sfp.data.trajectories import Trajectories, assemble
 
 WARNINGS = {
@@ -16,6 +16,7 @@ WARNINGS = {
     "repeated": "repeat the one before",
     "little": "uses little of its range",
     "uncorrelated": "hardly correlated",
+    "noisy": "without any correlation",
     "few": "a prior wants tens of thousands",
     "bounds": "does not say the action bounds",
 }
@@ -71,6 +72,8 @@ def altered(kind):
         column *= 0.02
     elif kind == "uncorrelated":
         values[:] = rng.uniform(-0.9, 0.9, values.shape)
+    elif kind == "noisy":
+        values[[2, 11]] = rng.uniform(-0.9, 0.9, values[:2].shape)
     elif kind == "few":
         return data(values[:, :499])
     elif kind == "bounds":
@@ -82,7 +85,7 @@ def altered(kind):
 def test_each_warning_appears_alone(kind):
     found = describe(altered(kind))
     assert kinds(found) == [kind]
-    if kind not in ("uncorrelated", "few", "bounds"):
+    if kind not in ("uncorrelated", "noisy", "few", "bounds"):
         assert found.warnings[0].startswith("dimension 1")
 
 
@@ -128,6 +131,35 @@ def test_saturation_counts_what_is_a_rounding_away_from_the_bound():
     row = describe(data(values)).rows[0]
     assert row["saturated"] == pytest.approx(0.2)
     assert row["outside"] == 0
+
+
+def test_noise_among_good_recordings_is_found():
+    good = data(smooth())
+    spoiled = good.replace_by_uniform(0.25, np.random.default_rng(3))
+    changed = [
+        e
+        for e in range(len(good))
+        if (good.actions != spoiled.actions)[good.starts[e] : good.ends[e]].any()
+    ]
+    assert noisy_episodes(spoiled, [0, 1]).tolist() == changed
+    assert len(changed) == round(0.25 * len(good))
+    (warning,) = describe(spoiled).warnings
+    assert warning.startswith(f"{len(changed)} of {len(good)} episodes ({changed[0]}, ")
+    assert not describe(good).warnings
+    kept = spoiled.select(np.setdiff1d(np.arange(len(good)), changed))
+    assert kinds(describe(kept)) == ["few"]
+
+
+def test_short_and_still_episodes_are_not_called_noise():
+    rng = np.random.default_rng(0)
+    pieces = [rng.uniform(-1, 1, (5, 2)), np.full((60, 2), 0.5), smooth()[0]]
+    found = assemble(
+        [{"actions": piece} for piece in pieces],
+        source="here",
+        low=-np.ones(2),
+        high=np.ones(2),
+    )
+    assert noisy_episodes(found, [0, 1]).tolist() == []
 
 
 def test_alternating_actions_are_correlated_though_negatively():

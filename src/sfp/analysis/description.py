@@ -18,6 +18,12 @@ FEW_VALUES = 16
 LOW_FREQUENCY = 0.05
 """Slower than a period of 20 steps."""
 
+UNCORRELATED = 0.1
+"""Correlations from step to step that are smaller are none."""
+
+TOLD = 20
+"""Steps from which on an episode tells whether it is noise."""
+
 
 @dataclass(frozen=True)
 class Description:
@@ -103,6 +109,27 @@ def _lag_one(data: Trajectories, i: int) -> float:
     return float(((before - before.mean()) * (after - after.mean())).mean() / spread)
 
 
+def noisy_episodes(data: Trajectories, dims: list[int]) -> np.ndarray:
+    """Episodes whose actions do not depend on those before, as uniform ones do not.
+
+    Judged by the correlation of all these dimensions together, where an episode is long
+    enough to tell.
+    """
+    span = data.high[dims].astype(np.float64) - data.low[dims]
+    actions = data.actions[:, dims] / span
+    starts, lengths = data.starts, data.lengths
+    means = np.add.reduceat(actions, starts) / lengths[:, None]
+    around = actions - np.repeat(means, lengths, axis=0)
+    together = np.zeros(len(actions))
+    inner = _inner(data)
+    together[inner] = (around[inner] * around[inner - 1]).sum(axis=1)
+    spread = np.add.reduceat((around * around).sum(axis=1), starts)
+    correlation = np.add.reduceat(together, starts) / np.where(spread > 0, spread, 1)
+    chance = np.maximum(UNCORRELATED, 2 / np.sqrt(lengths * len(dims)))
+    told = (lengths >= TOLD) & (spread > 0)
+    return np.flatnonzero(told & (np.abs(correlation) < chance))
+
+
 def _low_frequency_power(data: Trajectories) -> list[float]:
     """Share of the variance slower than a period of 20 steps, per dimension."""
     pieces = cut(data.actions, data.ends)
@@ -154,11 +181,21 @@ def _warnings(data: Trajectories, rows: list[dict]) -> list[str]:
                 f"{row['high'] - row['low']:g}): check units and bounds."
             )
     moving = [row for row in rows if row["kind"] == "continuous"]
-    if moving and all(abs(row["correlation"]) < 0.1 for row in moving):
+    if moving and all(abs(row["correlation"]) < UNCORRELATED for row in moving):
         found.append(
             "successive actions are hardly correlated: a state-free prior has nothing "
             "to learn from them and will explore like noise."
         )
+    elif moving:
+        noisy = noisy_episodes(data, [row["dimension"] for row in moving])
+        if len(noisy) > 0.01 * len(data):
+            first = ", ".join(map(str, noisy[:5]))
+            found.append(
+                f"{len(noisy)} of {len(data)} episodes ({first}, counted from 0"
+                f"{', and so on' if len(noisy) > 5 else ''}) hold actions without any "
+                "correlation from step to step: noise among good recordings spoils a "
+                "prior. Leave them out."
+            )
     if len(data.actions) < 10_000:
         found.append(
             f"only {len(data.actions)} steps: a prior wants tens of thousands."
