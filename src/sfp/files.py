@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from sfp.errors import Busy, SfpError
 
@@ -64,6 +65,13 @@ def atomic_file(target: Path) -> Iterator[Path]:
             _sync_name(target)
         finally:
             draft.unlink(missing_ok=True)
+
+
+def write_json(target: Path, value: Any) -> Path:
+    """Write a document for people and programs, whole or not at all."""
+    with atomic_file(target) as draft:
+        draft.write_text(json.dumps(value, indent=2) + "\n")
+    return target
 
 
 def write_checksums(folder: Path) -> None:

@@ -32,14 +32,12 @@ class Arena(Protocol):
     Attributes:
         position: where each of them is.
         dims: of an action, each within [-1, 1].
-        seen: numbers in an observation, and in one with its goal.
         met: which walks have met the task's goal.
         returns: sum of rewards of each, where it is known.
     """
 
     position: np.ndarray
     dims: int
-    seen: tuple[int, int]
     met: np.ndarray
     returns: np.ndarray | None
 

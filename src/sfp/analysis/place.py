@@ -183,7 +183,6 @@ class _Episode:
     def __init__(self, world: World, where: Where, rng: np.random.Generator):
         self._world, self._where = world, where
         self.dims = world.action_size
-        self.seen = world.obs_size, world.obs_size + world.goal_size
         self._sight = world.reset(int(rng.integers(2**31)))
         self._over = False
         self.position = self._positions()

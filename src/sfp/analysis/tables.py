@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,4 @@ def save_csv(rows: Sequence[dict[str, Any]], path: Path) -> Path:
         table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         table.writeheader()
         table.writerows(rows)
-    return path
-
-
-def save_json(value: dict[str, Any], path: Path) -> Path:
-    """Write a document, whole or not at all."""
-    with atomic_file(path) as draft:
-        draft.write_text(json.dumps(value, indent=2) + "\n")
     return path

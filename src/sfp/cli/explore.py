@@ -61,7 +61,8 @@ def explore(
         trajectory_figure,
     )
     from sfp.analysis.place import find_place
-    from sfp.analysis.tables import save_csv, save_json
+    from sfp.analysis.tables import save_csv
+    from sfp.files import write_json
     from sfp.priors.store import fingerprint, load_prior
 
     place = find_place(task, position)
@@ -108,7 +109,7 @@ def explore(
         save(spectrum_figure(spectra), Path(f"{stem}-psd.png")),
         *([save_csv(powers, Path(f"{stem}-psd.csv"))] if powers else []),
     ]
-    save_json(made, Path(f"{stem}.json"))
+    write_json(Path(f"{stem}.json"), made)
     files.append(save_csv(rows, Path(f"{stem}.csv")))  # the mark that all is there
     size = f"{repetitions} x {trajectories} trajectories of {length} steps"
     show(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from sfp.experiments.claims import CLAIMS
 from sfp.experiments.local import Event
 from sfp.experiments.plan import Plan
 from sfp.experiments.suites import get_suite
-from sfp.files import atomic_file
+from sfp.files import write_json
 
 FORMAT = 1
 
@@ -69,10 +68,7 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
         "tables": [entry for walk in walks for entry in _tables(plan, walk, out)],
         "figures": [entry for walk in walks for entry in _figures(plan, walk, out)],
     }
-    path = out / plan.name / "experiment.json"
-    with atomic_file(path) as draft:
-        draft.write_text(json.dumps(about, indent=2) + "\n")
-    return path
+    return write_json(out / plan.name / "experiment.json", about)
 
 
 def _state(event: Event | None, out: Path) -> dict[str, str]:

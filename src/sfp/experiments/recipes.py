@@ -186,10 +186,10 @@ class PriorRecipe:
         try:
             card = json.loads(path.read_text())
             seen = Conditioning(card["past_actions"], card["state"])
-            fit = card["fit"]["epochs"], card["fit"]["seed"]
-            fit = *fit, card["fit"].get("preset", "default")
-            held = card["model"], seen, card["data"]["episodes"], *fit
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            fit = {"preset": "default"} | card["fit"]
+            held = card["model"], seen, card["data"]["episodes"]
+            held = *held, fit["epochs"], fit["seed"], fit["preset"]
+        except (OSError, ValueError, KeyError, TypeError):
             held = ()
         episodes = round(self.keep * self.recording.episodes)
         fitted = self.length, self.seed, self.preset
