@@ -1,8 +1,19 @@
 """Shapes and types of every public array are checked while tests run."""
 
+import os
 from pathlib import Path
 
 from jaxtyping import install_import_hook
+
+# One thread for JAX, as `--threads 1` gives. The import hook below imports JAX itself,
+# so that `use_threads` would come too late.
+cores = os.sched_getaffinity(0)
+os.sched_setaffinity(0, {min(cores)})
+import jax  # noqa: E402
+
+jax.devices()
+for thread in os.listdir("/proc/self/task"):
+    os.sched_setaffinity(int(thread), cores)
 
 hook = install_import_hook("sfp", "beartype.beartype")
 hook.__enter__()
@@ -10,10 +21,11 @@ hook.__enter__()
 import matplotlib as mpl  # noqa: E402
 import pytest  # noqa: E402
 
-from sfp.compute import keep_compiled  # noqa: E402
+from sfp import compute  # noqa: E402
 
+compute._chosen = 1
 mpl.use("Agg")
-keep_compiled(Path(__file__).parent.parent / ".venv" / "xla")
+compute.keep_compiled(Path(__file__).parent.parent / ".venv" / "xla")
 
 
 @pytest.fixture(autouse=True)

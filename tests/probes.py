@@ -5,10 +5,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sfp.data.batch import Batch
 from sfp.data.replay import EpisodeReplay, Moment, Sizes
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
-from sfp.types import Batch
 
 
 class Linear(eqx.Module):

@@ -4,19 +4,41 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from pathlib import Path
+
+from sfp.errors import SfpError, at_least
 
 _chosen: int | None = None
 
 
 def use_threads(count: int) -> None:
-    """Let JAX compute with that many threads; call it before anything imports JAX.
+    """Let JAX compute with that many threads, or with all cores if there are fewer.
 
-    JAX counts the cores it may use when it starts. It is shown `count` of them, and
-    afterwards may run on any: two runs side by side do not meet on one core.
+    JAX counts the cores it may use when it is imported. It is shown `count` of them;
+    afterwards the process may run on any core again, so that two runs side by side do
+    not share one.
+
+    Raises:
+        SfpError: JAX has been imported already, with another number of threads.
     """
     global _chosen
-    if "jax" in sys.modules or not hasattr(os, "sched_setaffinity"):
+    at_least(1, threads=count)
+    if "jax" in sys.modules:
+        if min(count, available()) != threads():
+            raise SfpError(
+                f"expected {count} threads before JAX starts, but JAX already runs "
+                f"with {threads()}: call sfp.compute.use_threads({count}) first, or "
+                "use a new process."
+            )
+        return
+    if not hasattr(os, "sched_setaffinity"):
+        if count < available():
+            warnings.warn(
+                f"this system cannot limit JAX to {count} of {available()} threads: "
+                "runs side by side will share the cores.",
+                stacklevel=2,
+            )
         return
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(cores)[:count])
@@ -29,13 +51,16 @@ def use_threads(count: int) -> None:
     _chosen = min(count, len(cores))
 
 
-def threads() -> int:
-    """How many threads JAX computes with; sums depend on it."""
-    if _chosen is not None:
-        return _chosen
+def available() -> int:
+    """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def threads() -> int:
+    """How many threads JAX computes with; sums depend on it."""
+    return available() if _chosen is None else _chosen
 
 
 def keep_compiled(folder: Path | None = None) -> None:

@@ -209,9 +209,10 @@ def test_train_evaluate_and_the_numbers_agree(tmp_path, capfd):
 LIMITED = """
 import resource, sys
 sys.path.insert(0, sys.argv[1])
-import sfp.compute, worlds
+import sfp.compute
+sfp.compute.use_threads(1)
+import worlds
 from sfp.cli import main
-sfp.compute.use_threads = lambda count: None  # as many as the test itself
 limit = int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 main(sys.argv[3:])

@@ -9,8 +9,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sfp.data.batch import Batch
 from sfp.priors.base import Prior
-from sfp.types import Batch
 
 Phase: TypeAlias = Literal["warmup", "train"]
 """Initial exploration, or the method proper."""

@@ -23,10 +23,10 @@ from sfp.agents.base import (
 )
 from sfp.agents.losses import Values, gaussian_kl, td_target
 from sfp.agents.sac import SAC, SACState, min_q, sample
+from sfp.data.batch import Batch
 from sfp.nets.policy import Policy
 from sfp.priors.base import Prior
 from sfp.priors.gaussian import Gaussian
-from sfp.types import Batch
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,9 +24,9 @@ from sfp.agents.losses import (
     temperature_loss,
 )
 from sfp.config import EntropyWeight, Networks
+from sfp.data.batch import Batch
 from sfp.nets.mlp import MLP
 from sfp.nets.policy import Policy
-from sfp.types import Batch
 
 Critics = tuple[MLP, MLP]
 

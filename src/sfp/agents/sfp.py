@@ -34,10 +34,10 @@ from sfp.agents.losses import (
 )
 from sfp.agents.sac import SAC, SACState, descend, min_q, sample
 from sfp.config import Mixture, Networks
+from sfp.data.batch import Batch
 from sfp.nets.mlp import MLP
 from sfp.nets.policy import Policy
 from sfp.priors.base import Prior
-from sfp.types import Batch
 
 
 class SFPState(NamedTuple):

@@ -26,6 +26,7 @@ def fit(
     uniform: float = 0.0,
     drop_short: bool = False,
     seed: int = 0,
+    threads: int = 1,
     force: bool = False,
     json: bool = False,
 ) -> None:
@@ -52,15 +53,19 @@ def fit(
         uniform: replace this share of the episodes by uniform actions.
         drop_short: leave out episodes of fewer than two actions.
         seed: the same seed gives the same bits.
+        threads: for JAX; two fits with one each beat one fit with two.
         force: replace an existing folder.
         json: print one JSON document.
     """
+    from sfp.compute import keep_compiled, use_threads
+
+    use_threads(threads)
+
     from dataclasses import replace
 
     import numpy as np
 
     from sfp.analysis.card import write_card
-    from sfp.compute import keep_compiled
     from sfp.data.sources import load
     from sfp.priors.conditioning import Conditioning
     from sfp.priors.fit import PRESETS, Fitter

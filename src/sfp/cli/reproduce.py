@@ -200,9 +200,9 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _cores() -> int:
-    from sfp.compute import threads
+    from sfp.compute import available
 
-    return threads()
+    return available()
 
 
 @contextlib.contextmanager

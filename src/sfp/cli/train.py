@@ -10,7 +10,6 @@ import tyro
 
 from sfp.cli.console import show, training_progress
 from sfp.config import Mixture, Networks, Rivals, Schedule
-from sfp.errors import at_least
 
 
 def train(
@@ -61,7 +60,6 @@ def train(
     """
     from sfp.compute import keep_compiled, use_threads
 
-    at_least(1, threads=threads)
     use_threads(threads)
     keep_compiled()
 

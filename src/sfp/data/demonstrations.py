@@ -7,9 +7,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from sfp.data.batch import Batch
 from sfp.data.replay import EpisodeReplay, Reward, Sizes
 from sfp.data.trajectories import Trajectories
-from sfp.types import Batch
 
 
 class HalfReplay(EpisodeReplay):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import jax.numpy as jnp
 import numpy as np
 
+from sfp.data.batch import Batch
 from sfp.errors import SfpError, at_least
-from sfp.types import Batch
 
 Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Rewards of many achieved and desired goals at once."""

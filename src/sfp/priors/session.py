@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sfp.arrays import load_tree, save_tree
+from sfp.compute import threads
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError
 from sfp.events import EventFile
@@ -64,6 +65,7 @@ def fit_to(
         "conditioning": asdict(fitter.conditioning),
         "fitting": asdict(fitter.fitting),
         "seed": fitter.seed,
+        "threads": threads(),
         "data": _fingerprint(data, fitter),
         "versions": {name: version(name) for name in PACKAGES},
     }
@@ -153,6 +155,7 @@ def make_card(
             "preset": request["preset"],
             **request["fitting"],
             "seed": request["seed"],
+            "threads": request["threads"],
             "epochs_run": int(state.epoch),
             "best_epoch": int(state.best_epoch),
             "gradient_steps": int(state.epoch) * fitter.epoch_steps,

@@ -13,6 +13,7 @@ from jaxtyping import PRNGKeyArray
 
 from sfp.agents.base import Agent, Metrics
 from sfp.config import Schedule
+from sfp.data.batch import Batch
 from sfp.data.demonstrations import HalfReplay
 from sfp.data.replay import EpisodeReplay
 from sfp.errors import Interrupted, SfpError
@@ -22,7 +23,6 @@ from sfp.training.log import Clock, Log
 from sfp.training.rollout import Rollout
 from sfp.training.trained import episode_rng
 from sfp.training.world import World
-from sfp.types import Batch
 
 
 def train(

@@ -1,0 +1,38 @@
+"""What an update learns from: the border between NumPy and JAX."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from jaxtyping import Array, Float
+
+Floats: TypeAlias = Float[Array, "..."]
+
+
+class Batch(NamedTuple):
+    """Transitions t to t + m to learn from, with m <= n and within one episode.
+
+    All arrays share their leading axes; actions are
+    scaled to [-1, 1].
+
+    Attributes:
+        obs: s_t, with the goal behind it where there is one.
+        action: a_t, as the critic sees it.
+        reward: r_t + γ r_{t+1} + ... + γ^{m-1} r_{t+m-1}.
+        discount: γ^m; 0 where the episode terminated at t + m. A time limit is none.
+        next_obs: s_{t+m}, with the same goal.
+        history: the actions strictly before a_t that a prior sees, flattened.
+        next_history: the same before a_{t+m}; it ends at a_{t+m-1}.
+        proposal: an action that the prior proposed at t, where the replay keeps some.
+        next_proposal: the same at t + m.
+    """
+
+    obs: Floats
+    action: Floats
+    reward: Floats
+    discount: Floats
+    next_obs: Floats
+    history: Floats
+    next_history: Floats
+    proposal: Floats
+    next_proposal: Floats
