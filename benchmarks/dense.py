@@ -26,7 +26,7 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
 import sfp
-from sfp.analysis.tables import save_csv
+from sfp.report.tables import save_csv
 from sfp.training.evaluate import FIRST_SEED
 
 TASK = "HalfCheetah-v5"

@@ -9,10 +9,10 @@ import jax
 import numpy as np
 
 from sfp.config import Schedule
+from sfp.envs.adapter import Environment
 from sfp.training.loop import compile_updates
 from sfp.training.rollout import Rollout
 from sfp.training.run import make_replay
-from sfp.training.world import World
 
 TASK, WARM, STEPS = "sfp/Corridor-v0", 2000, 1500
 BATCH, ITERATION = 100, 50
@@ -24,12 +24,12 @@ class Ours:
 
     def __init__(self, name, agent, hindsight, task=TASK):
         self.name, self.agent, self.spent = name, agent, Counter()
-        self.world = World(gym.make(task))
+        self.environment = Environment(gym.make(task))
         schedule = replace(SCHEDULE, hindsight=hindsight)
-        self.replay = make_replay(schedule, agent, self.world)
+        self.replay = make_replay(schedule, agent, self.environment)
         self.state = jax.jit(agent.init)(jax.random.key(0))
         self.rollout = Rollout(
-            self.world,
+            self.environment,
             agent,
             self.replay,
             seed=0,
@@ -37,8 +37,8 @@ class Ours:
             warmup=schedule.warmup,
         )
         self.learn = compile_updates(agent)
-        self._time(self.world, "step", "environment")
-        self._time(self.world, "reset", "environment")
+        self._time(self.environment, "step", "environment")
+        self._time(self.environment, "reset", "environment")
         object.__setattr__(agent, "act", self._timed(agent.act, "act"))
         self._time(self.rollout, "_fill_bank", "bank")
         self.replay.sample = self._timed(self.replay.sample, "replay")

@@ -31,12 +31,13 @@ from metaworld.policies import ENV_POLICY_MAP
 
 import sfp
 from sfp.agents.sac import SAC
-from sfp.agents.sfp import SFP, unit_prior
+from sfp.agents.sfp import SFP
 from sfp.data.reaching import record
+from sfp.envs.adapter import Environment
 from sfp.envs.manipulation import MANIPULATIONS
 from sfp.envs.metaworld import MetaWorld
 from sfp.envs.registry import get_task
-from sfp.training.world import World
+from sfp.priors.base import unit_prior
 
 STEPS, ROUNDS, EPISODES = 250, 4, 25
 
@@ -113,8 +114,8 @@ def _succeeds(env, task):
 def train():
     """Shares of a training step on `window-close`."""
     keep_compiled()
-    world = World(get_task("window-close").make())
-    sizes = world.obs_size + world.goal_size, world.action_size
+    environment = Environment(get_task("window-close").make())
+    sizes = environment.obs_size + environment.goal_size, environment.action_size
     prior = unit_prior(sfp.load_prior("reach"))
     task, bars = "sfp/WindowClose-v0", {}
     for one in (

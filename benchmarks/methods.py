@@ -29,10 +29,10 @@ import sfp
 from sfp.agents.methods import METHODS, Ingredients
 from sfp.config import Mixture, Networks, Rivals, Schedule
 from sfp.data.trajectories import assemble
+from sfp.envs.adapter import Environment
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.models import MODELS
-from sfp.training.world import World
 
 ROUNDS = 3
 
@@ -57,7 +57,7 @@ def prior_of(model, *, past=0, state=0):
 
 def main():
     keep_compiled()
-    world = World(gym.make(TASK))
+    environment = Environment(gym.make(TASK))
     priors = {
         "sfp": sfp.load_prior("room"),
         "parrot-state": prior_of("parrot", state=4),
@@ -67,9 +67,9 @@ def main():
     methods = []
     for name, method in METHODS.items():
         given = Ingredients(
-            world.obs_size,
-            world.goal_size,
-            world.action_size,
+            environment.obs_size,
+            environment.goal_size,
+            environment.action_size,
             Schedule(),
             Networks(alpha=0.02),
             Mixture(),

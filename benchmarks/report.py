@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfp.analysis.report import write_report
+from sfp.report.html import write_report
 from sfp.training.log import TABLES
 
 METHODS = ("sfp", "sac", "bc", "parrot", "kl", "polyrl", "pink", "ou", "zeta", "rlpd")

@@ -33,8 +33,9 @@ from peak import peak
 
 import sfp
 from sfp.agents.sac import SAC
-from sfp.agents.sfp import SFP, unit_prior
-from sfp.training.world import World
+from sfp.agents.sfp import SFP
+from sfp.envs.adapter import Environment
+from sfp.priors.base import unit_prior
 
 ROUNDS, WIDTH = 4, 256
 
@@ -92,8 +93,8 @@ def main():
     keep_compiled()
     torch.set_num_threads(1)
     top = peak()
-    world = World(gym.make(TASK))
-    sizes = world.obs_size + world.goal_size, world.action_size
+    environment = Environment(gym.make(TASK))
+    sizes = environment.obs_size + environment.goal_size, environment.action_size
     prior = unit_prior(sfp.load_prior("room"))
     ours = Ours("sfp SAC", SAC(*sizes, alpha=0.02), 4.0)
     mixed = Ours("sfp SFP", SFP(*sizes, prior), 0.0)

@@ -21,8 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "training"))
 
+from environments import SMALL, make_prior, maze
 from faults import Faults, outcome, scalars, whole  # noqa: F401
-from worlds import SMALL, make_prior, maze
 
 import sfp
 import sfp.training.run

@@ -19,9 +19,9 @@ from matplotlib.figure import Figure
 
 import sfp
 from probes import linear_prior
-from sfp.analysis import figures
 from sfp.cli import COMMANDS, main
 from sfp.cli.console import show
+from sfp.explore import figures
 
 SFP = Path(sys.executable).with_name("sfp")
 MAP = "#######\n#S...G#\n#######"

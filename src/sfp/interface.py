@@ -6,7 +6,6 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from sfp.cli.console import fitting_progress, training_progress
 from sfp.config import Schedule
 from sfp.data.trajectories import Trajectories
 from sfp.priors.base import Prior
@@ -14,6 +13,7 @@ from sfp.priors.fit import PRESETS
 from sfp.priors.fit import fit as _fit
 from sfp.priors.store import make_card
 from sfp.priors.store import save_prior as _save
+from sfp.progress import fitting_progress, training_progress
 from sfp.training.run import train as _train
 from sfp.training.trained import Trained
 

@@ -21,12 +21,12 @@ from sfp.config import Networks
 from sfp.data.trajectories import assemble
 from sfp.nets.layernorm import NormedMLP
 from sfp.nets.policy import Policy
+from sfp.noise.polyrl import PolyRL
+from sfp.noise.processes import Colored, OrnsteinUhlenbeck, Zeta, squash
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.gaussian import Gaussian
 from sfp.priors.realnvp import FlowSize, RealNVP
-from sfp.walks.noise import Colored, OrnsteinUhlenbeck, Zeta, squash
-from sfp.walks.polyrl import PolyRL
 
 SMALL = Networks(width=8, depth=2, learning_rate=1e-2, polyak=0.9, alpha=0.3)
 SIZES = 3, 2, 0.3, SMALL

@@ -20,8 +20,9 @@ from test_sac import (
 from probes import Forever, Once, explored, linear_prior, random_batch
 from sfp.agents.base import Keys, Turn
 from sfp.agents.sac import SAC
-from sfp.agents.sfp import SFP, unit_prior
+from sfp.agents.sfp import SFP
 from sfp.config import Mixture, Networks
+from sfp.priors.base import unit_prior
 from sfp.priors.store import load_prior
 from sfp.training.loop import compile_updates
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from sfp.agents.methods import METHODS, get_method
-from sfp.analysis.explorers import EXPLORERS
 from sfp.cli import main
 from sfp.envs.registry import TASKS
 from sfp.errors import SfpError
@@ -19,6 +18,7 @@ from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.experiments.suites import PAPER_STEPS, SUITES
 from sfp.experiments.variants import VARIANTS
+from sfp.explore.explorers import EXPLORERS
 from sfp.priors.models import MODELS
 from sfp.priors.store import find_shipped, shipped
 

@@ -9,7 +9,8 @@ import pytest
 
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError
-from sfp.priors.base import CLAMP, check_actions
+from sfp.priors.base import CLAMP
+from sfp.priors.compatibility import check_actions
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.fit import PRESETS, Fitter, Fitting, fit
 from sfp.priors.prepare import make_frame, make_jitter, split

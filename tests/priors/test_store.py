@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 from sfp.data.trajectories import Trajectories, assemble
 from sfp.errors import SfpError
 from sfp.files import CHECKSUMS, write_checksums
-from sfp.priors.base import check_names
+from sfp.priors.compatibility import check_names
 from sfp.priors.fit import Fitter, Fitting
 from sfp.priors.models import MODELS
 from sfp.priors.session import fit_to

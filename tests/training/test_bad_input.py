@@ -4,16 +4,16 @@ import gymnasium as gym
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from environments import SMALL, Drift, Reach, make_prior, maze
 from gymnasium import spaces
 from gymnasium.wrappers import TransformObservation
-from worlds import SMALL, Drift, Reach, make_prior, maze
 
 import sfp
 from sfp.config import Schedule
+from sfp.envs.adapter import Environment, make_env
 from sfp.errors import SfpError
 from sfp.training.run import _suite, train
 from sfp.training.settings import configure
-from sfp.training.world import World, make_env
 
 
 def refused(tmp_path, match, env="probe/Drift-v0", **kwargs):
@@ -160,11 +160,11 @@ def test_worlds_that_break(tmp_path, fault, match):
 
 
 def test_worlds_of_another_time():
-    env = World(Drift())
+    env = Environment(Drift())
     env.env.reset = lambda seed: np.zeros(3)
     with pytest.raises(SfpError, match="something else than 2 values at reset"):
         env.reset(0)
-    goals = World(Reach())
+    goals = Environment(Reach())
     goals.env.reset = lambda seed: ({"observation": np.zeros(2)}, {})
     with pytest.raises(SfpError, match="raised KeyError: 'achieved_goal' at reset"):
         goals.reset(0)
@@ -203,12 +203,12 @@ def test_goals_without_compute_reward(tmp_path, monkeypatch):
 
 
 def test_rounding_is_no_disagreement():
-    world = World(Reach())
-    world.env.compute_reward = lambda a, g, info: -np.linalg.norm(a - g, axis=-1)
+    environment = Environment(Reach())
+    environment.env.compute_reward = lambda a, g, info: -np.linalg.norm(a - g, axis=-1)
     exact = np.random.default_rng(0).uniform(-1, 1, (1000, 2))
     goal = exact + 1e-3
     seen = exact.astype(np.float32), goal.astype(np.float32)
-    world.check_rewards(*seen, -np.linalg.norm(exact - goal, axis=1))
+    environment.check_rewards(*seen, -np.linalg.norm(exact - goal, axis=1))
 
 
 # Divergence.
@@ -262,11 +262,17 @@ def test_no_mistake_float64_no_success_long_n_step_asymmetric_bounds(fault):
 
 
 def test_termination_and_truncation_at_once_is_a_termination():
-    world = World(Drift())
-    world.reset(0)
+    environment = Environment(Drift())
+    environment.reset(0)
     zeros = np.zeros(3)
-    world.env.step = lambda action: (zeros, 0.0, True, True, {"success": np.True_})
-    outcome = world.step(np.zeros(2))
+    environment.env.step = lambda action: (
+        zeros,
+        0.0,
+        True,
+        True,
+        {"success": np.True_},
+    )
+    outcome = environment.step(np.zeros(2))
     assert (outcome.terminated, outcome.truncated, outcome.success) == (
         True,
         False,
@@ -275,12 +281,12 @@ def test_termination_and_truncation_at_once_is_a_termination():
 
 
 def test_actions_come_in_the_units_of_the_environment():
-    world, given = World(Drift()), []
-    world.reset(0)
-    step = world.env.step
-    world.env.step = lambda action: given.append(action) or step(action)
+    environment, given = Environment(Drift()), []
+    environment.reset(0)
+    step = environment.env.step
+    environment.env.step = lambda action: given.append(action) or step(action)
     for action in ([-1.0, -1.0], [0.0, 0.0], [1.0, 1.0]):
-        world.step(np.array(action))
+        environment.step(np.array(action))
     np.testing.assert_allclose(given, [[-1, 0], [0.5, 0.25], [2, 0.5]])
     assert given[0].dtype == np.float32
 
@@ -297,9 +303,9 @@ def test_defaults_follow_the_suite_however_the_environment_is_named(tmp_path):
     """By name, by id, as an instance, and as a map of one's own."""
     (tmp_path / "mine.txt").write_text("#####\n#S.G#\n#####\n")
     for env in ("maze", "sfp/Maze-v0", maze(), str(tmp_path / "mine.txt")):
-        assert _suite(World(make_env(env))) == "point-maze"
+        assert _suite(Environment(make_env(env))) == "point-maze"
     for env in ("probe/Drift-v0", Drift()):
-        assert _suite(World(make_env(env))) == ""
+        assert _suite(Environment(make_env(env))) == ""
 
 
 def test_the_paper_is_the_default():

@@ -6,22 +6,22 @@ import json
 import gymnasium as gym
 import numpy as np
 import pytest
+from environments import SMALL, Drift, Reach
 from gymnasium import spaces
 from gymnasium.wrappers import NormalizeObservation, NormalizeReward, TimeLimit
-from worlds import SMALL, Drift, Reach
 
 from sfp.agents.methods import METHODS
 from sfp.cli import main
 from sfp.data.replay import EpisodeReplay, Moment, Sizes
 from sfp.data.trajectories import assemble
+from sfp.envs.adapter import Environment, as_type, make_env
+from sfp.envs.identity import identify
+from sfp.envs.spaces import limits_of
 from sfp.errors import SfpError
 from sfp.training.evaluate import evaluate
 from sfp.training.folder import check_config
-from sfp.training.identity import identify
 from sfp.training.recordings import fitting_recordings
 from sfp.training.run import _beside, train
-from sfp.training.spaces import limits_of
-from sfp.training.world import World, as_type, make_env
 
 SHORT = SMALL | {"steps": 100, "eval_episodes": 1}
 
@@ -61,9 +61,9 @@ class Blocks(Reach):
 
 
 def test_an_episode_that_says_nothing_has_failed_if_others_speak():
-    row, _ = evaluate(World(Quiet()), lambda seed: lambda s: np.zeros(2), 10, 0)
+    row, _ = evaluate(Environment(Quiet()), lambda seed: lambda s: np.zeros(2), 10, 0)
     assert row["eval/success_rate"] == 0.4
-    row, _ = evaluate(World(Drift()), lambda seed: lambda s: np.zeros(2), 2, 0)
+    row, _ = evaluate(Environment(Drift()), lambda seed: lambda s: np.zeros(2), 2, 0)
     assert row["eval/success_rate"] is None
 
 
@@ -97,13 +97,13 @@ def test_observations_that_cannot_be_learned_from(space, match):
     env = Drift()
     env.observation_space = space
     with pytest.raises(SfpError, match=match):
-        World(env)
+        Environment(env)
 
 
 @pytest.mark.parametrize("wrapper", [NormalizeObservation, NormalizeReward])
 def test_running_statistics_are_refused(wrapper):
     with pytest.raises(SfpError, match=f"{wrapper.__name__}, whose statistics change"):
-        World(TimeLimit(wrapper(Drift()), 10))
+        Environment(TimeLimit(wrapper(Drift()), 10))
 
 
 def test_what_is_no_environment():
@@ -133,8 +133,8 @@ def test_float64_bounds_that_float32_cannot_hold():
 
 def test_steps_that_do_not_follow_the_seed_are_noticed():
     with pytest.warns(UserWarning, match="does not follow the seed of reset"):
-        assert not World(Drift(inner=False)).check_seed()
-    assert World(Drift()).check_seed()
+        assert not Environment(Drift(inner=False)).check_seed()
+    assert Environment(Drift()).check_seed()
 
 
 def test_a_buffer_that_the_environment_goes_on_writing_to():
@@ -147,7 +147,7 @@ def test_a_buffer_that_the_environment_goes_on_writing_to():
             return self.held, super().reset(seed=seed)[1]
 
     with pytest.warns(UserWarning, match="does not follow the seed"):
-        assert not World(Buffer()).check_seed()
+        assert not Environment(Buffer()).check_seed()
 
 
 def test_a_goal_that_moves_is_seen_where_it_is():
@@ -181,7 +181,7 @@ def test_an_environments_own_arguments_belong_to_the_run(tmp_path):
 def test_what_a_name_does_not_say(tmp_path):
     assert identify("maze") == identify("probe/Drift-v0") == ""
     assert identify(gym.make("probe/Drift-v0", render_mode="rgb_array")) == ""
-    assert identify(Drift()) == "worlds.Drift"
+    assert identify(Drift()) == "environments.Drift"
     map_file = tmp_path / "mine.txt"
     seen = set()
     for row in ("#S.G#", "#S..G#"):
@@ -212,7 +212,7 @@ def test_recorded_states_belong_to_the_run_and_are_numbers(tmp_path):
     seen[2, 1] = np.nan
     method = METHODS["sac-bc"]
     with pytest.raises(SfpError, match="observations of step 2 are NaN or infinite"):
-        fitting_recordings(recorded(seen), "sac-bc", method, World(Drift()))
+        fitting_recordings(recorded(seen), "sac-bc", method, Environment(Drift()))
 
 
 def test_rewards_of_recordings_are_checked_too():

@@ -6,10 +6,11 @@ import subprocess
 import gymnasium as gym
 import numpy as np
 import pytest
+from environments import Drift
 from PIL import Image as Picture
 from test_trained import make
-from worlds import Drift
 
+from sfp.envs.adapter import Environment
 from sfp.envs.registry import TASKS
 from sfp.errors import SfpError
 from sfp.training import video
@@ -22,12 +23,11 @@ from sfp.training.evaluate import (
     solved_at,
 )
 from sfp.training.video import filming
-from sfp.training.world import World
 
 
 def test_ten_episodes_see_every_corner_of_the_room():
-    world = World(TASKS["room"].make())
-    goals = [tuple(world.reset(FIRST_SEED + i).goal) for i in range(10)]
+    environment = Environment(TASKS["room"].make())
+    goals = [tuple(environment.reset(FIRST_SEED + i).goal) for i in range(10)]
     assert len(set(goals)) == 4
 
 
@@ -56,11 +56,11 @@ def test_an_episode_succeeds_if_some_step_does():
             obs, reward, _, _, _ = super().step(action)
             return obs, reward, False, self.count == 9, {"success": self.count == 4}
 
-    row, played = evaluate(World(Once()), lambda seed: lambda obs: np.zeros(2), 3)
+    row, played = evaluate(Environment(Once()), lambda seed: lambda obs: np.zeros(2), 3)
     assert row["eval/success_rate"] == 1.0
     assert row["eval/mean_length"] == 9.0
     assert row["eval/mean_reward"] == np.mean([episode.total for episode in played])
-    again, _ = evaluate(World(Once()), lambda seed: lambda obs: np.zeros(2), 3)
+    again, _ = evaluate(Environment(Once()), lambda seed: lambda obs: np.zeros(2), 3)
     assert again == row
 
 
@@ -73,7 +73,7 @@ def test_an_episode_without_an_end_is_cut_off(monkeypatch):
             return obs, reward, False, False, {}
 
     with pytest.warns(UserWarning, match=r"was cut off after 40 steps.*TimeLimit"):
-        episode = play(World(Endless()), lambda obs: np.zeros(2), 0)
+        episode = play(Environment(Endless()), lambda obs: np.zeros(2), 0)
     assert len(episode.rewards) == 40
     assert FIRST_SEED in TEST_SEEDS
 

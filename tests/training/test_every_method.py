@@ -9,12 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from environments import SMALL, make_prior, maze
 from faults import outcome, whole
-from worlds import SMALL, make_prior, maze
 
 import sfp
 from sfp.agents.methods import METHODS
 from sfp.data.trajectories import assemble
+from sfp.envs.adapter import Environment
 from sfp.errors import Interrupted, SfpError
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
@@ -22,7 +23,6 @@ from sfp.priors.gaussian import Gaussian
 from sfp.priors.realnvp import PARROT, RealNVP
 from sfp.training.evaluate import FIRST_SEED, evaluate
 from sfp.training.log import read_table
-from sfp.training.world import World
 
 
 def around(model, *, past=0, state=0):
@@ -92,20 +92,20 @@ def test_a_run_that_was_interrupted_ends_with_the_same_bits(tmp_path, method):
 def assert_acts_like_its_evaluation(trained, folder):
     """Kept, loaded and asked through `predict`, a policy does what was logged."""
     kept = sfp.Trained.load(folder)
-    world = World(maze())
+    environment = Environment(maze())
     last = read_table(folder, "eval")[-1]
     for policy in (trained, kept):
-        row, played = evaluate(world, policy.tester, SHORT["eval_episodes"])
+        row, played = evaluate(environment, policy.tester, SHORT["eval_episodes"])
         assert row == {name: last[name] for name in row}
         act = policy.tester(FIRST_SEED)
-        sight = world.reset(FIRST_SEED)
+        sight = environment.reset(FIRST_SEED)
         policy.reset(FIRST_SEED)
         for t in range(10):
             seen = {"observation": sight.obs, "desired_goal": sight.goal}
             scaled = act(sight.state)
             np.testing.assert_allclose(policy.predict(seen), scaled, atol=1e-5)
             assert np.abs(scaled).max() <= 1.0
-            sight = world.step(scaled).sight
+            sight = environment.step(scaled).sight
             np.testing.assert_array_equal(sight.obs, played[0].sights[t + 1].obs)
 
 

@@ -15,8 +15,8 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
+from environments import SMALL, make_prior, maze
 from faults import Faults, outcome, whole
-from worlds import SMALL, make_prior, maze
 
 import sfp
 from sfp.data.replay import EpisodeReplay, Moment, Sizes
@@ -114,8 +114,9 @@ def test_a_folder_makes_no_difference(undisturbed):
 SCRIPT = """
 import sys
 sys.path.insert(0, sys.argv[1])
-import sfp
-from worlds import SMALL, make_prior, maze
+import sfp.compute
+sfp.compute.use_threads(1)
+from environments import SMALL, make_prior, maze
 sfp.train(maze(), prior=make_prior(), out=sys.argv[2],
           progress=lambda step: print(step, flush=True), **SMALL)
 """

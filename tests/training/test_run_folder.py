@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from environments import SMALL
 from faults import outcome
-from worlds import SMALL
 
 import sfp
 from sfp.cli import main
@@ -211,7 +211,7 @@ import resource, sys
 sys.path.insert(0, sys.argv[1])
 import sfp.compute
 sfp.compute.use_threads(1)
-import worlds
+import environments
 from sfp.cli import main
 limit = int(sys.argv[2])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

@@ -4,14 +4,14 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
+from environments import Drift, Reach
 from gymnasium import spaces
-from worlds import Drift, Reach
 
 import sfp
+from sfp.envs.adapter import Environment
 from sfp.errors import SfpError
 from sfp.nets.policy import Policy
 from sfp.training.trained import Trained, make_spec
-from sfp.training.world import World
 
 GRID = spaces.Box(
     np.full((2, 3), -1.0, np.float32), np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -48,15 +48,15 @@ class Image(Drift):
 
 
 def make(env, method="sac"):
-    world = World(env)
+    environment = Environment(env)
     policy = Policy(
-        world.obs_size + world.goal_size,
-        world.action_size,
+        environment.obs_size + environment.goal_size,
+        environment.action_size,
         width=8,
         depth=2,
         key=jax.random.key(1),
     )
-    return Trained(policy, make_spec(world, method, policy))
+    return Trained(policy, make_spec(environment, method, policy))
 
 
 def stack(observations):

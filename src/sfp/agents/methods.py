@@ -14,16 +14,16 @@ from sfp.agents.parrot import Parrot
 from sfp.agents.polyrl import Walker
 from sfp.agents.rlpd import RLPD
 from sfp.agents.sac import SAC
-from sfp.agents.sfp import SFP, unit_prior
+from sfp.agents.sfp import SFP
 from sfp.config import Mixture, Networks, Rivals, Schedule
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, unknown
-from sfp.priors.base import Prior
+from sfp.noise.polyrl import PolyRL
+from sfp.noise.processes import Colored, Noise, OrnsteinUhlenbeck, Zeta
+from sfp.priors.base import Prior, unit_prior
 from sfp.priors.conditioning import states
 from sfp.priors.gaussian import Gaussian
 from sfp.priors.realnvp import RealNVP
-from sfp.walks.noise import Colored, Noise, OrnsteinUhlenbeck, Zeta
-from sfp.walks.polyrl import PolyRL
 
 Takes: TypeAlias = Literal["nothing", "prior", "data"]
 

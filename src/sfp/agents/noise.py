@@ -10,7 +10,7 @@ from sfp.agents.acting import shaken_action
 from sfp.agents.base import Decision, Memory, Turn
 from sfp.agents.sac import SAC
 from sfp.nets.policy import Policy
-from sfp.walks.noise import Noise, squash
+from sfp.noise.processes import Noise, squash
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from sfp.agents.base import Decision, Memory, Turn
 from sfp.agents.sac import SAC
 from sfp.nets.policy import Policy
-from sfp.walks.polyrl import PolyRL
+from sfp.noise.polyrl import PolyRL
 
 
 @dataclass(frozen=True, eq=False)

@@ -250,16 +250,3 @@ class SFP:
         contexts = jax.vmap(self.prior.context)(history, obs)
         keys = jax.random.split(key, len(obs))
         return jax.vmap(self.prior.sample)(keys, contexts)
-
-
-def unit_prior(prior: Prior) -> Prior:
-    """The same prior over actions scaled to [-1, 1] by its bounds."""
-    frame = prior.frame
-    seeds = (prior.seeds - frame.middle) / frame.half
-    ones = np.ones(prior.dims, np.float32)
-    unit = eqx.tree_at(
-        lambda frame: (frame.low, frame.high),
-        frame,
-        (jnp.asarray(-ones), jnp.asarray(ones)),
-    )
-    return eqx.tree_at(lambda p: (p.frame, p.seeds), prior, (unit, seeds))

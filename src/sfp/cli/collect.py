@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tyro
 
-from sfp.cli.console import progress, show
+from sfp.cli.console import show
+from sfp.progress import progress
 
 
 def collect(

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json as jsonlib
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 
 Rows = Sequence[dict[str, Any]]
@@ -101,73 +92,3 @@ def _cell(value: Any) -> str:
     if value is None:
         return "-"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-@contextlib.contextmanager
-def progress(label: str, total: int) -> Iterator[Callable[..., None]]:
-    """A bar on stderr with the time left; yields `advance(to, label=...)`."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    console = Console(stderr=True)
-    bar = Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    )
-    with bar:
-        task = bar.add_task(label, total=total)
-
-        def advance(to: int | None = None, *, label: str = label) -> None:
-            if to is None:
-                bar.advance(task)
-            else:
-                bar.update(task, completed=to, description=label)
-
-        yield advance
-
-
-@contextlib.contextmanager
-def training_progress(
-    label: str, total: int
-) -> Iterator[
-    tuple[
-        Callable[[int], None],
-        Callable[[int, Mapping[str, float]], None],
-        Callable[[float], None],
-    ]
-]:
-    """A bar with speed, success and λ; yields what hears of steps, rows, preparation.
-
-    Preparation is what a method learns before its first step.
-    """
-    shown = {"charts/SPS": "{:.0f} steps/s", "eval/success_rate": "success {:.0%}"}
-    shown["mixing/mean"] = "λ {:.2f}"
-    latest: dict[str, float] = {}
-    with progress(label, total) as bar:
-
-        def pulse(step: int) -> None:
-            known = [text.format(latest[k]) for k, text in shown.items() if k in latest]
-            bar(step, label=", ".join([label, *known]))
-
-        def prepared(share: float) -> None:
-            bar(0, label=f"{label}, learning from recordings: {share:.0%}")
-
-        yield pulse, lambda step, row: latest.update(row), prepared
-
-
-@contextlib.contextmanager
-def fitting_progress(
-    label: str, total: int
-) -> Iterator[Callable[[int, dict[str, int | float] | None], None]]:
-    """A bar that also shows the held-out likelihood; yields `advance(done, row)`."""
-    with progress(label, total) as bar:
-
-        def advance(done: int, row: dict[str, int | float] | None) -> None:
-            shown = f"{label}, held out {row['held_out']:.4f} nats" if row else label
-            bar(done, label=shown)
-
-        yield advance

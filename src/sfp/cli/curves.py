@@ -24,12 +24,12 @@ def curves(
         out: folder for the picture and, as CSV, the curves and their summary.
         json: print one JSON document.
     """
-    from sfp.analysis.curves import curves_figure, is_maze, walks_of
-    from sfp.analysis.figures import save
-    from sfp.analysis.records import read_runs, summarise, tidy
-    from sfp.analysis.tables import save_csv
     from sfp.compute import keep_compiled, use_threads
     from sfp.errors import SfpError
+    from sfp.explore.figures import save
+    from sfp.report.curves import curves_figure, is_maze, walks_of
+    from sfp.report.records import read_runs, summarise, tidy
+    from sfp.report.tables import save_csv
 
     if not runs:
         raise SfpError("expected the folder of a run: sfp curves runs/...")

@@ -42,10 +42,10 @@ def data(
     """
     import numpy as np
 
-    from sfp.analysis.description import describe
-    from sfp.analysis.figures import data_figure, save
     from sfp.data.sources import load
     from sfp.errors import at_least
+    from sfp.explore.description import describe
+    from sfp.explore.figures import data_figure, save
 
     at_least(0, seed=seed)
     trajectories = load(dataset, columns=columns, drop_short=drop_short)

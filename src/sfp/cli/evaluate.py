@@ -7,7 +7,8 @@ from pathlib import Path
 
 import tyro
 
-from sfp.cli.console import progress, show
+from sfp.cli.console import show
+from sfp.progress import progress
 
 
 def evaluate(
@@ -34,12 +35,12 @@ def evaluate(
     use_threads(1)
     keep_compiled()
 
+    from sfp.envs.adapter import make_env
+    from sfp.envs.identity import identify
     from sfp.errors import SfpError, at_least
     from sfp.training.evaluate import FIRST_SEED, evaluate_policy
-    from sfp.training.identity import identify
     from sfp.training.trained import Trained
     from sfp.training.video import filming
-    from sfp.training.world import make_env
 
     at_least(1, episodes=episodes)
     trained = Trained.load(run)

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import tyro
 
-from sfp.cli.console import progress, show
+from sfp.cli.console import show
+from sfp.progress import progress
 
 
 def explore(
@@ -52,18 +53,18 @@ def explore(
         out: folder for pictures and tables.
         json: print one JSON document.
     """
-    from sfp.analysis.explorers import EXPLORERS
-    from sfp.analysis.explorers import explore as walk
-    from sfp.analysis.figures import (
+    from sfp.explore.explorers import EXPLORERS
+    from sfp.explore.explorers import explore as walk
+    from sfp.explore.figures import (
         save,
         spectrum_figure,
         spectrum_rows,
         trajectory_figure,
     )
-    from sfp.analysis.place import find_place
-    from sfp.analysis.tables import save_csv
+    from sfp.explore.place import find_place
     from sfp.files import write_json
     from sfp.priors.store import fingerprint, load_prior
+    from sfp.report.tables import save_csv
 
     place = find_place(task, position)
     can = (name for name in EXPLORERS if place.scripted or name != "scripted")

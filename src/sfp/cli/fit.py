@@ -7,7 +7,8 @@ from typing import Literal
 
 import tyro
 
-from sfp.cli.console import fitting_progress, show
+from sfp.cli.console import show
+from sfp.progress import fitting_progress
 
 
 def fit(
@@ -65,8 +66,8 @@ def fit(
 
     import numpy as np
 
-    from sfp.analysis.card import write_card
     from sfp.data.sources import load
+    from sfp.explore.card import write_card
     from sfp.priors.conditioning import Conditioning
     from sfp.priors.fit import PRESETS, Fitter
     from sfp.priors.prepare import check_seed

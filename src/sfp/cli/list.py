@@ -32,10 +32,10 @@ def list_known(
         json: print one JSON document.
     """
     from sfp.agents.methods import METHODS, requirements
-    from sfp.analysis.explorers import EXPLORERS
     from sfp.data.sources.minari import local_datasets
     from sfp.envs.registry import TASKS
     from sfp.experiments.grid import EXPERIMENTS
+    from sfp.explore.explorers import EXPLORERS
     from sfp.priors.models import MODELS
     from sfp.priors.store import shipped
 

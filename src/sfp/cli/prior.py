@@ -35,9 +35,9 @@ def prior(
 
     import numpy as np
 
-    from sfp.analysis.card import density_figure
-    from sfp.analysis.figures import save
     from sfp.errors import SfpError
+    from sfp.explore.card import density_figure
+    from sfp.explore.figures import save
     from sfp.priors.store import open_prior
 
     loaded, card = open_prior(prior)

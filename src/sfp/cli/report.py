@@ -8,7 +8,8 @@ from typing import Literal
 
 import tyro
 
-from sfp.cli.console import progress, show
+from sfp.cli.console import show
+from sfp.progress import progress
 
 
 def report(
@@ -43,10 +44,10 @@ def report(
     use_threads(1)
     keep_compiled()
 
-    from sfp.analysis.plots import save_figures
-    from sfp.analysis.report import write_report
-    from sfp.analysis.stats import Protocol
     from sfp.files import check_writable
+    from sfp.report.html import write_report
+    from sfp.report.plots import save_figures
+    from sfp.report.stats import Protocol
 
     if figures is not None:
         check_writable(figures)

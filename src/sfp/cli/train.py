@@ -8,8 +8,9 @@ from typing import Literal
 
 import tyro
 
-from sfp.cli.console import show, training_progress
+from sfp.cli.console import show
 from sfp.config import Mixture, Networks, Rivals, Schedule
+from sfp.progress import training_progress
 
 
 def train(

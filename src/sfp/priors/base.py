@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import equinox as eqx
@@ -128,42 +127,14 @@ class Prior(eqx.Module):
         return self.frame.scale_context(jnp.asarray(context))
 
 
-def check_actions(prior: Prior, low: np.ndarray, high: np.ndarray, name: str) -> None:
-    """Refuse a prior for an environment whose actions are others than the data's."""
-    own = np.asarray(prior.frame.low), np.asarray(prior.frame.high)
-    check_bounds(*own, low, high, name)
-
-
-def check_names(prior: Prior, names: Sequence[str], called: str) -> None:
-    """Refuse a prior for an environment whose actions are in another order."""
-    if prior.names and names and list(prior.names) != list(names):
-        raise SfpError(
-            f"{called} is for the actions {', '.join(prior.names)}, the environment "
-            f"takes {', '.join(names)}: use recordings with the same order."
-        )
-
-
-def check_bounds(
-    own_low: np.ndarray,
-    own_high: np.ndarray,
-    low: np.ndarray,
-    high: np.ndarray,
-    name: str,
-) -> None:
-    """Refuse recordings, or what was learned from them, for another action space."""
-    if len(own_low) != len(low):
-        raise SfpError(
-            f"{name} is for actions of {len(own_low)} dimensions, the environment "
-            f"takes {len(low)}: use recordings of the same action space."
-        )
-    if not (np.allclose(own_low, low) and np.allclose(own_high, high)):
-        raise SfpError(
-            f"{name} is for actions within {_range(own_low, own_high)}, the environment"
-            f" takes {_range(low, high)}: rescale the environment's actions or the "
-            "recordings. If these are only what was observed, state the true bounds "
-            "in a bounds.json beside them."
-        )
-
-
-def _range(low: np.ndarray, high: np.ndarray) -> str:
-    return " x ".join(f"[{a:g}, {b:g}]" for a, b in zip(low, high, strict=True))
+def unit_prior(prior: Prior) -> Prior:
+    """The same prior over actions scaled to [-1, 1] by its bounds."""
+    frame = prior.frame
+    seeds = (prior.seeds - frame.middle) / frame.half
+    ones = np.ones(prior.dims, np.float32)
+    unit = eqx.tree_at(
+        lambda frame: (frame.low, frame.high),
+        frame,
+        (jnp.asarray(-ones), jnp.asarray(ones)),
+    )
+    return eqx.tree_at(lambda p: (p.frame, p.seeds), prior, (unit, seeds))

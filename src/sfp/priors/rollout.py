@@ -1,4 +1,4 @@
-"""Letting a state-free prior talk to itself: sequences of actions without a world."""
+"""Sequences of actions that a state-free prior draws without an environment."""
 
 from __future__ import annotations
 

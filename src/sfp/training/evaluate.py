@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfp.agents.base import Act
+from sfp.envs.adapter import Environment, Sight, make_env
 from sfp.errors import SfpError
 from sfp.training.log import Row
 from sfp.training.trained import Trained
 from sfp.training.video import RATE, Film
-from sfp.training.world import Sight, World, make_env
 from sfp.types import Image
 
 FIRST_SEED = 1_000_000
@@ -43,12 +43,12 @@ class Episode:
         return float(sum(self.rewards))
 
 
-def play(world: World, act: Act, seed: int) -> Episode:
+def play(environment: Environment, act: Act, seed: int) -> Episode:
     """One episode."""
-    sight = world.reset(seed)
+    sight = environment.reset(seed)
     episode = Episode([sight], [], None)
     for _ in range(LONGEST):
-        outcome = world.step(act(sight.state))
+        outcome = environment.step(act(sight.state))
         sight = outcome.sight
         episode.sights.append(sight)
         episode.rewards.append(outcome.reward)
@@ -58,25 +58,28 @@ def play(world: World, act: Act, seed: int) -> Episode:
             break
     else:
         warnings.warn(
-            f"a test episode in {world.name} was cut off after {LONGEST:,} steps: give "
-            "it a time limit (gymnasium.wrappers.TimeLimit).",
+            f"a test episode in {environment.name} was cut off after {LONGEST:,} "
+            "steps: give it a time limit (gymnasium.wrappers.TimeLimit).",
             stacklevel=2,
         )
     return episode
 
 
 def evaluate(
-    world: World, tester: Tester, episodes: int, first_seed: int = FIRST_SEED
+    environment: Environment,
+    tester: Tester,
+    episodes: int,
+    first_seed: int = FIRST_SEED,
 ) -> tuple[Row, list[Episode]]:
     """Test episodes, and the row of `eval.csv` that sums them up.
 
     An episode succeeds if the goal is reached at some step of it.
     """
     seeds = range(first_seed, first_seed + episodes)
-    played = [play(world, tester(seed), seed) for seed in seeds]
+    played = [play(environment, tester(seed), seed) for seed in seeds]
     totals = np.array([episode.total for episode in played])
     told = any(episode.success is not None for episode in played)
-    # Some worlds speak of success only when there is one.
+    # Some environments speak of success only when there is one.
     successes = [bool(episode.success) for episode in played] if told else []
     row: Row = {
         "eval/mean_reward": float(totals.mean()),
@@ -100,8 +103,8 @@ def evaluate_policy(
     `film` takes pictures, at its own rate where the environment states one.
     """
     env = make_env(task, **({"render_mode": "rgb_array"} if film else {}))
-    world = World(env, task)
-    trained.check(world)
+    environment = Environment(env, task)
+    trained.check(environment)
     every = max(1, round(env.metadata.get("render_fps", RATE) / RATE))
 
     def tester(seed: int) -> Act:
@@ -115,7 +118,7 @@ def evaluate_policy(
 
         return act
 
-    result = evaluate(world, tester, episodes)
+    result = evaluate(environment, tester, episodes)
     env.close()
     return result
 

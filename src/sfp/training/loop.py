@@ -16,19 +16,19 @@ from sfp.config import Schedule
 from sfp.data.batch import Batch
 from sfp.data.demonstrations import HalfReplay
 from sfp.data.replay import EpisodeReplay
+from sfp.envs.adapter import Environment
 from sfp.errors import Interrupted, SfpError
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import evaluate, solved_at
 from sfp.training.log import Clock, Log
 from sfp.training.rollout import Rollout
 from sfp.training.trained import episode_rng
-from sfp.training.world import World
 
 
 def train(
     agent: Agent,
-    world: World,
-    test_world: World,
+    environment: Environment,
+    test_environment: Environment,
     replay: EpisodeReplay,
     log: Log,
     *,
@@ -46,7 +46,7 @@ def train(
     prepare_key = jax.random.fold_in(init_key, 1)
     state = jax.jit(agent.init)(init_key)
     rollout = Rollout(
-        world, agent, replay, seed=seed, key=rollout_key, warmup=schedule.warmup
+        environment, agent, replay, seed=seed, key=rollout_key, warmup=schedule.warmup
     )
     saved = (
         checkpoints.load(partial(_tree, state, rollout), replay)
@@ -59,7 +59,7 @@ def train(
         rollout.restore(meta, tree["memory"], tree["actions"])
     else:
         state = agent.prepare(state, prepare_key)
-        rollout.exact = world.check_seed()
+        rollout.exact = environment.check_seed()
     log.open(rollout.step)
     learn, clock = compile_updates(agent), Clock(rollout.step, log.seconds)
 
@@ -78,7 +78,7 @@ def train(
         rollout.explore(agent.actor(state), schedule.iteration)
         step = rollout.step
         if replay.hindsight or isinstance(replay, HalfReplay):
-            world.check_rewards(*replay.newest(schedule.iteration))
+            environment.check_rewards(*replay.newest(schedule.iteration))
         if step >= schedule.update_after:
             rng = np.random.default_rng([seed, 2, step])
             batches = replay.sample(rng, (schedule.iteration, schedule.batch))
@@ -92,7 +92,7 @@ def train(
         if _passed(step, schedule.eval_every, schedule.iteration):
             actor = jax.tree.map(np.asarray, agent.actor(state))
             row, _ = evaluate(
-                test_world,
+                test_environment,
                 lambda seed, actor=actor: agent.tester(actor, episode_rng(seed)),
                 schedule.eval_episodes,
             )
@@ -126,7 +126,7 @@ def compile_updates(
 
 def _tree(state: Any, rollout: Rollout, meta: dict[str, Any]) -> dict[str, Any]:
     """What a checkpoint holds as arrays."""
-    actions = np.zeros((meta["actions"], rollout.world.action_size), np.float32)
+    actions = np.zeros((meta["actions"], rollout.environment.action_size), np.float32)
     if len(rollout.actions) == len(actions) > 0:
         actions = np.stack(rollout.actions)
     return {"state": state, "memory": rollout.memory, "actions": actions}

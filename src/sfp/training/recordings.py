@@ -1,4 +1,4 @@
-"""Recordings that a method learns from in training: whether they fit the world."""
+"""Recordings that a method learns from: do they fit the environment?"""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from sfp.data.demonstrations import HalfReplay, fill_replay
 from sfp.data.replay import EpisodeReplay
 from sfp.data.sources import load
 from sfp.data.trajectories import Trajectories
+from sfp.envs.adapter import Environment
 from sfp.errors import SfpError
-from sfp.priors.base import check_bounds
-from sfp.training.world import World
+from sfp.priors.compatibility import check_bounds
 
 PROBES = 10
 """Episodes whose beginnings show where an observation holds the achieved goal."""
 
 
 def fitting_recordings(
-    data: str | Path | Trajectories, name: str, method: Method, world: World
+    data: str | Path | Trajectories, name: str, method: Method, environment: Environment
 ) -> Trajectories:
-    """The recordings, with every column that a method needs and the world's sizes."""
-    columns = [c for c in method.columns if c != "goals" or world.has_goals]
+    """The recordings, with every column that the method needs, checked for size."""
+    columns = [c for c in method.columns if c != "goals" or environment.has_goals]
     if not isinstance(data, Trajectories):
         try:
             data = load(data, columns=columns)
@@ -50,57 +50,57 @@ def fitting_recordings(
                 f"({len(bad)} such steps): method {name} learns from them. Repair the "
                 "recording or leave that episode out."
             )
-    check_bounds(data.low, data.high, world.low, world.high, data.source)
-    sizes = {"observations": world.obs_size, "goals": world.goal_size}
+    check_bounds(data.low, data.high, environment.low, environment.high, data.source)
+    sizes = {"observations": environment.obs_size, "goals": environment.goal_size}
     for column in columns:
         size = np.shape(getattr(data, column))[1]
         if size != sizes[column]:
             raise SfpError(
-                f"{data.source} has {column} of {size} numbers, {world.name} of "
+                f"{data.source} has {column} of {size} numbers, {environment.name} of "
                 f"{sizes[column]}: method {name} needs recordings of the same kind. A "
                 "state-free prior (method sfp) needs actions alone."
             )
-    return data if world.has_goals else replace(data, goals=None)
+    return data if environment.has_goals else replace(data, goals=None)
 
 
 def half_replay(
-    replay: EpisodeReplay, demonstrations: Trajectories, world: World
+    replay: EpisodeReplay, demonstrations: Trajectories, environment: Environment
 ) -> HalfReplay:
     """The same replay, with recordings for one half of every batch."""
-    if not world.has_goals:
+    if not environment.has_goals:
         raise SfpError(
             f"method rlpd needs goals: the rewards of recordings follow from them, and "
-            f"{world.name} has none."
+            f"{environment.name} has none."
         )
     options = {
         "n_step": replay.n_step,
         "gamma": replay.gamma,
         "hindsight": replay.hindsight,
-        "reward": world.rewards,
+        "reward": environment.rewards,
     }
     try:
-        world.check_hindsight()
+        environment.check_hindsight()
     except SfpError as error:
         raise SfpError(
             f"method rlpd computes the rewards of recordings: {error}"
         ) from None
-    part = _achieved_part(world)
+    part = _achieved_part(environment)
     filled = fill_replay(demonstrations, part=part, **options)
     return HalfReplay(replay.capacity, replay.sizes, demonstrations=filled, **options)
 
 
-def _achieved_part(world: World) -> slice:
+def _achieved_part(environment: Environment) -> slice:
     """Where an observation holds the goal that it achieves."""
     rng, sights = np.random.default_rng(0), []
     for seed in range(PROBES):
-        sights.append(world.reset(seed))
-        outcome = world.step(rng.uniform(-1.0, 1.0, world.action_size))
+        sights.append(environment.reset(seed))
+        outcome = environment.step(rng.uniform(-1.0, 1.0, environment.action_size))
         sights.append(outcome.sight)
-    for first in range(world.obs_size - world.goal_size + 1):
-        part = slice(first, first + world.goal_size)
+    for first in range(environment.obs_size - environment.goal_size + 1):
+        part = slice(first, first + environment.goal_size)
         if all(np.array_equal(s.obs[part], s.achieved) for s in sights):
             return part
     raise SfpError(
-        f"{world.name} does not show the achieved goal within its observation: method "
-        "rlpd cannot tell what recorded states achieved."
+        f"{environment.name} does not show the achieved goal within its observation: "
+        "method rlpd cannot tell what recorded states achieved."
     )

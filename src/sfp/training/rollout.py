@@ -1,4 +1,4 @@
-"""Acting in the world: one running episode, its memory, and what is logged of it."""
+"""Acting in the environment: one running episode, its memory and its log."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from jaxtyping import PRNGKeyArray
 
 from sfp.agents.base import Agent, Memory, Turn
 from sfp.data.replay import EpisodeReplay, Moment
+from sfp.envs.adapter import Environment, Outcome, Sight
 from sfp.errors import SfpError
 from sfp.training.evaluate import TEST_SEEDS
-from sfp.training.world import Outcome, Sight, World
 
 
 def episode_seed(seed: int, episode: int) -> int:
@@ -32,7 +32,7 @@ class Rollout:
     resumed run needs no random state.
 
     Args:
-        world: to act in.
+        environment: to act in.
         agent: who acts.
         replay: gets every moment.
         seed: of the run.
@@ -42,7 +42,7 @@ class Rollout:
 
     def __init__(
         self,
-        world: World,
+        environment: Environment,
         agent: Agent,
         replay: EpisodeReplay,
         *,
@@ -50,7 +50,12 @@ class Rollout:
         key: PRNGKeyArray,
         warmup: int,
     ):
-        self.world, self.replay, self.seed, self.warmup = world, replay, seed, warmup
+        self.environment, self.replay, self.seed, self.warmup = (
+            environment,
+            replay,
+            seed,
+            warmup,
+        )
         self.agent, self._key = agent, key
         self._propose = jax.jit(agent.propose)
         self.step = self.episode = 0
@@ -73,7 +78,7 @@ class Rollout:
             phase = "warmup" if self.step < self.warmup else "train"
             turn = Turn(self._sight.state, rng, phase)
             decision, self.memory = self.agent.act(actor, self.memory, turn)
-            outcome = self.world.step(decision.action)
+            outcome = self.environment.step(decision.action)
             self.step += 1
             self.actions.append(decision.action)
             self._sight = outcome.sight
@@ -113,7 +118,7 @@ class Rollout:
     def restore(self, saved: dict[str, Any], memory: Memory, actions: Any) -> None:
         """Come back to a stored moment by playing its episode again.
 
-        If the world does not follow, a new episode begins: `exact` is False from then.
+        If the environment does not follow, a new episode begins and `exact` is False.
         """
         self.step, self.episode = saved["step"], saved["episode"]
         self.total, self.success = saved["total"], saved["success"]
@@ -125,8 +130,8 @@ class Rollout:
         if self._sight is not None:
             return
         warnings.warn(
-            f"{self.world.name} did not come back to the stored observation: the run "
-            "goes on with a new episode, but not bit for bit.",
+            f"{self.environment.name} did not come back to the stored observation: "
+            "the run goes on with a new episode, but not bit for bit.",
             stacklevel=2,
         )
         self.exact = False
@@ -147,13 +152,13 @@ class Rollout:
     def _replayed(self) -> Sight | None:
         """What the stored actions lead to, if that is what they led to before."""
         try:
-            sight = self.world.reset(episode_seed(self.seed, self.episode))
+            sight = self.environment.reset(episode_seed(self.seed, self.episode))
             for action in self.actions:
-                outcome = self.world.step(action)
+                outcome = self.environment.step(action)
                 if outcome.terminated or outcome.truncated:
                     return None
                 sight = outcome.sight
-        except SfpError:  # a world that errs when it is not as it was
+        except SfpError:  # an environment that errs when it is not as it was
             return None
         newest = (self.replay.count - 1) % self.replay.capacity
         same = all(
@@ -175,7 +180,7 @@ class Rollout:
         self.replay.fill(first, np.concatenate(proposals))
 
     def _new_episode(self, rng: np.random.Generator) -> None:
-        self._sight = self.world.reset(episode_seed(self.seed, self.episode))
+        self._sight = self.environment.reset(episode_seed(self.seed, self.episode))
         self.memory = self.agent.begin(rng)
         self.actions, self.total, self.success = [], 0.0, None
         self.replay.begin(self._moment())
@@ -183,7 +188,7 @@ class Rollout:
     def _end_episode(self, rng: np.random.Generator) -> None:
         self.note("charts/episodic_return", self.total)
         self.note("charts/episodic_length", float(len(self.actions)))
-        if self.told:  # some worlds speak of success only when there is one
+        if self.told:  # some environments speak of success only when there is one
             self.note("charts/success_rate", float(bool(self.success)))
         self.episode += 1
         self._new_episode(rng)
@@ -192,8 +197,8 @@ class Rollout:
         if outcome.terminated and self.replay.hindsight and not self._warned:
             self._warned = True
             warnings.warn(
-                f"{self.world.name} ends episodes by itself: a goal given in hindsight "
-                "does not end them, so its value is not that of a true one "
+                f"{self.environment.name} ends episodes by itself: a goal given in "
+                "hindsight does not end them, so its value is not that of a true one "
                 "(docs/training.md).",
                 stacklevel=2,
             )

@@ -23,21 +23,22 @@ from sfp.compute import threads
 from sfp.config import Mixture, Networks, Rivals, Schedule
 from sfp.data.replay import EpisodeReplay, Sizes
 from sfp.data.trajectories import Trajectories
+from sfp.envs.adapter import Environment, make_env
+from sfp.envs.identity import identify
 from sfp.envs.registry import CUSTOM_MAZE, TASKS
 from sfp.errors import SfpError, at_least, unknown
 from sfp.files import atomic_file, locked, sweep_all
 from sfp.priors.base import Prior
+from sfp.priors.compatibility import check_prior
 from sfp.priors.store import fingerprint, load_prior
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import solved_at
 from sfp.training.folder import FINISHED, check_config, check_folder
-from sfp.training.identity import identify
 from sfp.training.log import Listener, Log, read_table
 from sfp.training.loop import train as loop
 from sfp.training.recordings import fitting_recordings, half_replay
 from sfp.training.settings import HELP, configure
 from sfp.training.trained import Trained, make_spec
-from sfp.training.world import World, check_prior, make_env
 
 PRESETS = ("default", "paper")
 
@@ -118,19 +119,19 @@ def train(
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS, HELP)
     schedule, networks, mixture, rivals = configure(settings)
-    world = World(make_env(env), env if isinstance(env, str) else None)
+    environment = Environment(make_env(env), env if isinstance(env, str) else None)
     test_env = _again(env) if eval_env is None else make_env(eval_env)
-    test_world = World(test_env, world.name)
-    world.check_same(test_world)
+    test_environment = Environment(test_env, environment.name)
+    environment.check_same(test_environment)
     called = str(prior) if isinstance(prior, str | Path) else "the prior"
     if isinstance(prior, str | Path):
         prior = load_prior(prior)
-    suite = _suite(world)
+    suite = _suite(environment)
     chosen = get_method(method, prior, data)
     if prior is not None:
-        check_prior(prior, called, world)
+        check_prior(prior, called, environment)
     if data is not None:
-        data = fitting_recordings(data, method, chosen, world)
+        data = fitting_recordings(data, method, chosen, environment)
     if schedule.hindsight and not chosen.relabels:
         raise SfpError(
             f"method {method} allows no hindsight: under another goal its actions mean "
@@ -139,17 +140,17 @@ def train(
     if schedule.hindsight is None:
         paper = preset == "paper" and chosen.relabels
         default = 4.0 if paper else _of(chosen.hindsight, suite)
-        can = world.has_goals and not world.no_hindsight
+        can = environment.has_goals and not environment.no_hindsight
         schedule = replace(schedule, hindsight=default if can else 0.0)
     if schedule.hindsight:
-        world.check_hindsight()
+        environment.check_hindsight()
     if networks.alpha is None:
         networks = replace(networks, alpha=_of(chosen.alpha, suite))
     agent = chosen.build(
         Ingredients(
-            world.obs_size,
-            world.goal_size,
-            world.action_size,
+            environment.obs_size,
+            environment.goal_size,
+            environment.action_size,
             schedule,
             networks,
             mixture,
@@ -160,7 +161,7 @@ def train(
         )
     )
     run = Run(
-        task=world.name,
+        task=environment.name,
         method=method,
         seed=seed,
         prior=fingerprint(prior) if prior is not None else None,
@@ -173,10 +174,10 @@ def train(
         env=identify(env) or None,
         beside=_beside(data) if data is not None else None,
     )
-    worlds = world, test_world
-    replay = make_replay(schedule, agent, world)
+    environments = environment, test_environment
+    replay = make_replay(schedule, agent, environment)
     if out is None:
-        return _run(run, agent, worlds, replay, None, listeners, progress)
+        return _run(run, agent, environments, replay, None, listeners, progress)
     folder = Path(out)
     check_folder(folder, resume=resume)
     with locked(folder, "training in"):
@@ -186,13 +187,13 @@ def train(
             trained = Trained.load(folder)
             trained.evaluations = read_table(folder, "eval")
             return trained
-        return _run(run, agent, worlds, replay, folder, listeners, progress)
+        return _run(run, agent, environments, replay, folder, listeners, progress)
 
 
 def _run(
     run: Run,
     agent: Agent,
-    worlds: tuple[World, World],
+    environments: tuple[Environment, Environment],
     replay: EpisodeReplay,
     folder: Path | None,
     listeners: tuple[Listener, ...],
@@ -203,7 +204,7 @@ def _run(
     with _signals(folder) as interrupted, contextlib.closing(log):
         state = loop(
             agent,
-            *worlds,
+            *environments,
             replay,
             log,
             schedule=run.schedule,
@@ -215,7 +216,7 @@ def _run(
     actor = agent.actor(state)
     policy = getattr(actor, "policy", actor)
     flow = agent.prior if isinstance(agent, Parrot) else None
-    spec = make_spec(worlds[0], run.method, policy, run.env)
+    spec = make_spec(environments[0], run.method, policy, run.env)
     trained = Trained(policy, spec, flow=flow)
     trained.evaluations = log.rows["eval"]
     if folder and checkpoints:
@@ -228,13 +229,15 @@ def _run(
     return trained
 
 
-def make_replay(schedule: Schedule, agent: Agent, world: World) -> EpisodeReplay:
-    """The replay that an agent needs in a world."""
+def make_replay(
+    schedule: Schedule, agent: Agent, environment: Environment
+) -> EpisodeReplay:
+    """The replay that an agent needs in an environment."""
     memory = agent.begin(np.random.default_rng(0))
     sizes = Sizes(
-        obs=world.obs_size,
-        action=world.action_size,
-        goal=world.goal_size,
+        obs=environment.obs_size,
+        action=environment.action_size,
+        goal=environment.goal_size,
         history=memory.history.size,
         bank=agent.bank,
     )
@@ -244,16 +247,16 @@ def make_replay(schedule: Schedule, agent: Agent, world: World) -> EpisodeReplay
         n_step=schedule.n_step,
         gamma=schedule.gamma,
         hindsight=schedule.hindsight or 0.0,
-        reward=world.rewards if world.has_goals else None,
+        reward=environment.rewards if environment.has_goals else None,
     )
     if isinstance(agent, RLPD):
-        return half_replay(replay, agent.demonstrations, world)
+        return half_replay(replay, agent.demonstrations, environment)
     return replay
 
 
-def _suite(world: World) -> str:
-    """The suite whose defaults suit a world; "" if it is none of ours."""
-    made_as = world.env.spec.id if world.env.spec else ""
+def _suite(environment: Environment) -> str:
+    """The suite whose defaults suit an environment; "" if it is none of ours."""
+    made_as = environment.env.spec.id if environment.env.spec else ""
     if made_as == CUSTOM_MAZE:
         return "point-maze"
     suites = {task.env_id: task.suite for task in TASKS.values()}

@@ -18,13 +18,13 @@ from sfp.agents.acting import mean_action
 from sfp.agents.base import Act, draw_seed, shifted
 from sfp.agents.parrot import compile_warp, warping
 from sfp.arrays import load_tree, save_tree
+from sfp.envs.adapter import Environment, as_type
 from sfp.errors import SfpError
 from sfp.files import atomic_folder, verify_checksums
 from sfp.nets.policy import Policy
 from sfp.priors.base import Prior
 from sfp.priors.store import load_prior, make_card, save_prior
 from sfp.training.log import Row
-from sfp.training.world import World, as_type
 
 CONFIG, WEIGHTS, FLOW = "config.json", "policy.safetensors", "flow"
 
@@ -160,15 +160,20 @@ class Trained:
             self._past = shifted(self._past, made[0])
         return np.stack(made)
 
-    def check(self, world: World) -> None:
-        """Refuse a world with other observations or actions."""
+    def check(self, environment: Environment) -> None:
+        """Refuse an environment with other observations or actions."""
         spec = self.spec
         own = spec.obs_size, spec.goal_size, spec.low, spec.high
-        other = world.obs_size, world.goal_size, list(world.low), list(world.high)
+        other = (
+            environment.obs_size,
+            environment.goal_size,
+            list(environment.low),
+            list(environment.high),
+        )
         if own != other:
             raise SfpError(
                 f"this policy is for {spec.task} (observations of {spec.obs_size} and "
-                f"goals of {spec.goal_size} numbers): {world.name} has other "
+                f"goals of {spec.goal_size} numbers): {environment.name} has other "
                 "observations or actions."
             )
 
@@ -233,20 +238,20 @@ def _kind(obs: Any) -> str:
 
 
 def make_spec(
-    world: World, method: str, policy: Policy, env: str | None = None
+    environment: Environment, method: str, policy: Policy, env: str | None = None
 ) -> PolicySpec:
-    """What a policy for a world has to know."""
-    shape = world.env.action_space.shape or ()
+    """What a policy for an environment has to know."""
+    shape = environment.env.action_space.shape or ()
     return PolicySpec(
-        task=world.name,
+        task=environment.name,
         method=method,
-        obs_size=world.obs_size,
-        goal_size=world.goal_size,
-        inputs=world.inputs,
-        low=[float(x) for x in world.low],
-        high=[float(x) for x in world.high],
+        obs_size=environment.obs_size,
+        goal_size=environment.goal_size,
+        inputs=environment.inputs,
+        low=[float(x) for x in environment.low],
+        high=[float(x) for x in environment.high],
         action_shape=[int(n) for n in shape],
-        action_type=str(world.env.action_space.dtype),
+        action_type=str(environment.env.action_space.dtype),
         width=int(policy.net.weights[0].shape[1]),
         depth=len(policy.net.weights) - 1,
         env=env,

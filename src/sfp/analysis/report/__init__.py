@@ -1,5 +1,0 @@
-"""The report: one HTML file that opens from disk and needs nothing else."""
-
-from sfp.analysis.report.write import write_report
-
-__all__ = ["write_report"]

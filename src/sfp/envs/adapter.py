@@ -1,0 +1,315 @@
+"""The environment as an agent sees it: flat vectors, scaled actions, checked once."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from sfp.envs.registry import get_task
+from sfp.envs.spaces import (
+    GOAL_KEYS,
+    action_bounds,
+    check_wrappers,
+    limits_of,
+    observation_parts,
+    size_of,
+)
+from sfp.errors import SfpError
+
+PROBES = 5
+"""Steps that must follow from the seed and the actions."""
+
+ROUNDING = 1e-5
+"""Goals that differ from others by this share of their distance may be the same."""
+
+
+@dataclass
+class Sight:
+    """What the environment shows at one moment.
+
+    Attributes:
+        obs: the observation, flat, float32.
+        achieved: the goal it achieves; empty without goals.
+        goal: the desired one; empty without goals.
+    """
+
+    obs: np.ndarray
+    achieved: np.ndarray
+    goal: np.ndarray
+
+    @property
+    def state(self) -> np.ndarray:
+        """s_t: the observation with the goal behind it."""
+        return np.concatenate([self.obs, self.goal])
+
+
+@dataclass
+class Outcome:
+    """What a step led to; `success` is None where the environment does not say."""
+
+    sight: Sight
+    reward: float
+    terminated: bool
+    truncated: bool
+    success: bool | None
+
+
+def make_env(env: str | gym.Env, **kwargs: Any) -> gym.Env:
+    """An environment from a task's name, a Gymnasium id, or itself."""
+    if isinstance(env, gym.Env):
+        return env
+    if not isinstance(env, str):
+        raise SfpError(
+            f"expected a task's name, a Gymnasium id or an environment, received "
+            f"{env!r}: make a single one of it first."
+        )
+    try:
+        task = get_task(env)
+    except SfpError:
+        if env.endswith(".txt") or ("/" not in env and "-v" not in env):
+            raise
+    else:
+        return task.make(**kwargs)
+    try:
+        return gym.make(env, **kwargs)
+    except Exception as error:  # of Gymnasium, or of the environment itself
+        raise SfpError(f"Gymnasium cannot make {env!r}: {error}") from error
+
+
+class Environment:
+    """A Gymnasium environment with a Box or goal observation and bounded Box actions.
+
+    Args:
+        env: the environment.
+        name: what messages call it.
+    """
+
+    def __init__(self, env: gym.Env, name: str | None = None):
+        self.env = env
+        self.name = name or (env.spec.id if env.spec else type(env.unwrapped).__name__)
+        self.low, self.high = action_bounds(env, self.name)
+        self._shape = env.action_space.shape
+        self._dtype = env.action_space.dtype
+        check_wrappers(env, self.name)
+        self._spaces = observation_parts(env, self.name)
+        self.has_goals = len(self._spaces) == 3
+        self.obs_size = size_of(self._spaces[0])
+        self.goal_size = size_of(self._spaces[2]) if self.has_goals else 0
+        self.action_size = len(self.low)
+        self._limits = [limits_of(space) for space in self._spaces]
+        self._where = "before the first reset"
+
+    @property
+    def inputs(self) -> dict[str, list[int]]:
+        """The shapes of what makes up s_t, in order; "" if it is just an array."""
+        space = self.env.observation_space
+        if not isinstance(space, spaces.Dict):
+            return {"": list(space.shape or ())}
+        keys = ("observation", "desired_goal") if self.has_goals else space.keys()
+        return {key: list(space[key].shape or ()) for key in keys}
+
+    @property
+    def no_hindsight(self) -> str:
+        """Why goals cannot be relabelled, if the environment says so."""
+        said = self.env.has_wrapper_attr("no_hindsight")
+        return self.env.get_wrapper_attr("no_hindsight") if said else ""
+
+    def reset(self, seed: int) -> Sight:
+        """Begin the episode of that seed."""
+        self._where = f"at reset(seed={seed})"
+        observation, _ = self._unpacked(2, self._call(self.env.reset, seed=seed))
+        self._seed, self._steps = seed, 0
+        return self._see(observation)
+
+    def step(self, action: np.ndarray) -> Outcome:
+        """Execute an action of [-1, 1]."""
+        self._steps += 1
+        self._where = f"at step {self._steps} of the episode with seed {self._seed}"
+        scaled = self.low + (self.high - self.low) * (0.5 * (action + 1.0))
+        scaled = as_type(np.clip(scaled, self.low, self.high), self._dtype)
+        observation, reward, terminated, truncated, info = self._unpacked(
+            5, self._call(self.env.step, scaled.reshape(self._shape))
+        )
+        success = info.get("is_success", info.get("success"))
+        return Outcome(
+            self._see(observation),
+            self._number(reward),
+            bool(terminated),
+            bool(truncated) and not terminated,
+            None if success is None else bool(success),
+        )
+
+    def rewards(self, achieved: np.ndarray, goal: np.ndarray) -> np.ndarray:
+        """The step rewards of many achieved and desired goals at once."""
+        self.check_hindsight()
+        compute = self.env.get_wrapper_attr("compute_reward")
+        shape = (len(achieved), *self._spaces[2].shape)
+        try:
+            rewards = compute(achieved.reshape(shape), goal.reshape(shape), {})
+        except Exception as error:
+            raise SfpError(
+                f"compute_reward of {self.name} raised {type(error).__name__} "
+                f"for {len(achieved)} goals at once ({error}). Vectorise it, or set "
+                "hindsight to 0."
+            ) from error
+        if np.shape(rewards) != (len(achieved),):
+            raise SfpError(
+                f"compute_reward of {self.name} gave shape {np.shape(rewards)} for "
+                f"{len(achieved)} goals: expected one reward each. Vectorise it, or "
+                "set hindsight to 0."
+            )
+        rewards = np.asarray(rewards, np.float64)
+        if not np.isfinite(rewards).all():
+            raise SfpError(
+                f"compute_reward of {self.name} gave a reward that is not finite. Mend "
+                "it, or set hindsight to 0."
+            )
+        return rewards
+
+    def check_hindsight(self) -> None:
+        """Refuse hindsight where goals cannot be relabelled."""
+        if not self.has_goals:
+            raise SfpError(
+                f"hindsight needs goals: {self.name} has none (expected a Dict of "
+                f"{', '.join(GOAL_KEYS)}). Set hindsight to 0."
+            )
+        if not self.env.has_wrapper_attr("compute_reward"):
+            raise SfpError(
+                f"hindsight needs compute_reward(achieved, desired, info): {self.name} "
+                "has none. Add it, or set hindsight to 0."
+            )
+        if self.no_hindsight:
+            raise SfpError(
+                f"{self.name} allows no hindsight: {self.no_hindsight}. Set hindsight "
+                "to 0."
+            )
+
+    def check_same(self, other: Environment) -> None:
+        """Refuse another environment for tests that shows or takes something else."""
+        if other.env.unwrapped is self.env.unwrapped:
+            raise SfpError(
+                f"eval_env is the same {self.name} that is trained in: tests would "
+                "disturb its episodes. Make a second one."
+            )
+        for kind in ("observation_space", "action_space"):
+            own, others = getattr(self.env, kind), getattr(other.env, kind)
+            if own != others:
+                raise SfpError(
+                    f"the environment for tests has another {kind} than {self.name}: "
+                    f"expected {own}, received {others}. Pass one like it as eval_env."
+                )
+
+    def check_rewards(
+        self, achieved: np.ndarray, goal: np.ndarray, rewards: np.ndarray
+    ) -> None:
+        """Refuse hindsight where `compute_reward` is not what `step` gave."""
+        if not len(rewards):
+            return
+        computed = self.rewards(achieved, goal)
+        wrong = np.flatnonzero(~_alike(computed, rewards))
+        # Goals are stored as float32: on the edge of a success, that may decide it.
+        for side in (-1.0, 1.0) if len(wrong) else ():
+            edge = achieved[wrong] + side * ROUNDING * (achieved[wrong] - goal[wrong])
+            wrong = wrong[~_alike(self.rewards(edge, goal[wrong]), rewards[wrong])]
+        if len(wrong):
+            raise SfpError(
+                f"compute_reward of {self.name} gives {computed[wrong[0]]:g}, step "
+                f"gave {rewards[wrong[0]]:g}: relabelled rewards would be wrong. Mend "
+                "it, or, for any method but rlpd, set hindsight to 0."
+            )
+
+    def check_seed(self) -> bool:
+        """Whether the same seed begins the same episode; warn if not."""
+        first, second = self._begun(0), self._begun(0)
+        same = np.array_equal(first, second)
+        if not same:
+            warnings.warn(
+                f"{self.name} does not follow the seed of reset: its runs are not "
+                "reproducible and cannot be resumed exactly.",
+                stacklevel=2,
+            )
+        return same
+
+    def _begun(self, seed: int) -> np.ndarray:
+        """What the first steps of an episode show, with actions that are the same."""
+        rng, seen = np.random.default_rng(0), [self.reset(seed).state]
+        for _ in range(PROBES):
+            outcome = self.step(rng.uniform(-1.0, 1.0, self.action_size))
+            seen += [outcome.sight.state, np.array([outcome.reward])]
+            if outcome.terminated or outcome.truncated:
+                break
+        return np.concatenate(seen)
+
+    def _call(self, function: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except SfpError:
+            raise
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise SfpError(f"{self.name} raised {reason} {self._where}.") from error
+
+    def _unpacked(self, count: int, returned: Any) -> Any:
+        if not isinstance(returned, tuple) or len(returned) != count:
+            raise SfpError(
+                f"{self.name} returned something else than {count} values "
+                f"{self._where}: expected the interface of Gymnasium 1."
+            )
+        return returned
+
+    def _number(self, reward: Any) -> float:
+        value = self._call(np.asarray, reward, np.float64)
+        if value.size != 1 or not np.isfinite(value).all():
+            raise SfpError(f"{self.name} gave the reward {reward} {self._where}.")
+        return value.item()
+
+    def _see(self, observation: Any) -> Sight:
+        parts = self._call(self._parts, observation)
+        flat = [
+            self._checked(part, space, limits)
+            for part, space, limits in zip(
+                parts, self._spaces, self._limits, strict=True
+            )
+        ]
+        none = np.zeros(0, np.float32)
+        return Sight(*flat) if self.has_goals else Sight(flat[0], none, none)
+
+    def _parts(self, observation: Any) -> list[Any]:
+        if self.has_goals:
+            return [np.asarray(observation[key]) for key in GOAL_KEYS]
+        if isinstance(self.env.observation_space, spaces.Dict):
+            return [spaces.flatten(self.env.observation_space, observation)]
+        return [np.asarray(observation)]
+
+    def _checked(self, part: Any, space: spaces.Box, limits: tuple) -> np.ndarray:
+        if np.shape(part) != space.shape:
+            raise SfpError(
+                f"{self.name} showed an observation of shape {np.shape(part)} "
+                f"{self._where}, its space says {space.shape}."
+            )
+        with np.errstate(over="ignore"):  # infinite then, and refused below
+            flat = self._call(np.array, part, np.float32).ravel()  # a copy
+        # A NaN fails every comparison, so this finds it too.
+        if not ((flat >= limits[0]) & (flat <= limits[1])).all():
+            value = flat[~((flat >= limits[0]) & (flat <= limits[1]))][0]
+            raise SfpError(
+                f"{self.name} showed {value:g} {self._where}, outside its observation "
+                "space: mend the environment, or widen the space."
+            )
+        return flat
+
+
+def as_type(actions: np.ndarray, dtype: Any) -> np.ndarray:
+    """Actions as the environment takes them: to whole numbers they are rounded."""
+    whole = np.issubdtype(dtype, np.integer)
+    return (np.rint(actions) if whole else actions).astype(dtype)
+
+
+def _alike(computed: np.ndarray, rewards: np.ndarray) -> np.ndarray:
+    """Which rewards are the same but for what float32 goals make of them."""
+    return np.isclose(computed, rewards, rtol=1e-4, atol=1e-5)

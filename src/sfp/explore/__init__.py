@@ -1,0 +1,1 @@
+"""Exploration before training: explorers, coverage, descriptions, model cards."""

@@ -1,0 +1,305 @@
+"""Explorers: what can act without learning a task, compared side by side."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import jax
+import numpy as np
+
+from sfp.envs.maze import EPISODE_STEPS
+from sfp.errors import SfpError, at_least, unknown
+from sfp.explore.arena import Arena, Explorer
+from sfp.explore.metrics import coverage, gyration
+from sfp.explore.place import Box, Place, find_place
+from sfp.noise.polyrl import PolyRL
+from sfp.noise.processes import Colored, Noise, OrnsteinUhlenbeck, Zeta, squash
+from sfp.priors.base import Prior
+from sfp.types import Paths, Sequences
+
+TRAJECTORIES = 20
+REPETITIONS = 10
+
+
+Begin = Callable[[Arena, np.random.Generator], Explorer]
+"""Begins new walks in an arena."""
+
+
+class Uniform:
+    """Independent actions, uniform in the box: what SAC explores with at first."""
+
+    def __init__(self, arena: Arena, rng: np.random.Generator):
+        self._shape = len(arena.position), arena.dims
+
+    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Uniform in [-1, 1] per dimension."""
+        return rng.uniform(-1.0, 1.0, size=self._shape)
+
+
+class PriorExplorer:
+    """A learned prior that continues its own actions.
+
+    A prior that sees the state is given the observation and, if it was learned with
+    goals, the task's goal.
+    """
+
+    def __init__(
+        self,
+        prior: Prior,
+        sample: Callable[..., Any],
+        arena: Arena,
+        rng: np.random.Generator,
+    ):
+        self._arena, self._sample = arena, sample
+        self._seen = len(prior.frame.state_mean)
+        seeds = np.asarray(prior.seeds)
+        self._past = seeds[rng.integers(len(seeds), size=len(arena.position))]
+
+    @classmethod
+    def compiled(cls, prior: Prior) -> Begin:
+        """Compile a prior once, for however many arenas."""
+        return partial(cls, prior, jax.jit(jax.vmap(prior.sample)))
+
+    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """A sample for every walk, given its own last actions."""
+        past = self._past.reshape(len(position), -1)
+        state = self._arena.states()[:, : self._seen].astype(np.float32)
+        context = np.concatenate([past, state], axis=1)
+        keys = jax.random.split(jax.random.key(rng.integers(2**32)), len(position))
+        action = np.asarray(self._sample(keys, context))
+        self._past = np.concatenate([self._past, action[:, None]], axis=1)[:, 1:]
+        return action.astype(np.float64)
+
+
+class NoiseExplorer:
+    """Uniform actions as well, but correlated in time as a noise is."""
+
+    def __init__(self, noise: Noise[Any], arena: Arena, rng: np.random.Generator):
+        self._noise = noise
+        self._state = noise.begin(rng, len(arena.position), arena.dims)
+
+    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The next step of the noise, squashed into [-1, 1]."""
+        noise, self._state = self._noise.draw(self._state, rng)
+        return squash(noise)
+
+
+class PolyRLExplorer:
+    """PolyRL's walk; its chains are made of positions."""
+
+    def __init__(self, walk: PolyRL, arena: Arena, rng: np.random.Generator):
+        self._walk = walk
+        self._state = walk.begin(len(arena.position), arena.dims, arena.position)
+
+    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Turn a little from the last action, or begin a new chain."""
+        action, self._state = self._walk.draw(self._state, position, rng)
+        return action
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line of the table of explorers."""
+
+    begin: Begin
+    summary: str
+
+
+EXPLORERS: dict[str, Entry] = {
+    "uniform": Entry(
+        Uniform,
+        "independent uniform actions (SAC's initial exploration)",
+    ),
+    "scripted": Entry(
+        lambda arena, rng: arena.script(rng),
+        "goes to random goals: how D_exp is recorded",
+    ),
+    "polyrl": Entry(
+        partial(PolyRLExplorer, PolyRL()),
+        "locally self-avoiding walk (PolyRL, the paper's baseline)",
+    ),
+    "pink": Entry(
+        partial(NoiseExplorer, Colored(horizon=EPISODE_STEPS)),
+        "uniform actions correlated as pink noise, power 1/f",
+    ),
+    "ou": Entry(
+        partial(NoiseExplorer, OrnsteinUhlenbeck()),
+        "uniform actions correlated as an Ornstein-Uhlenbeck process, by 0.85 a step",
+    ),
+    "zeta": Entry(
+        partial(NoiseExplorer, Zeta()),
+        "uniform actions held for m steps, P(m) ∝ 1/m², up to 16",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """What an explorer did: `repetitions * trajectories` walks, one after the other.
+
+    Attributes:
+        name: of the explorer.
+        paths: all positions, the first one included: cells, or metres of the hand.
+        actions: all actions.
+        coverage: one value per repetition.
+        gyration: one value per repetition, divided by δ².
+        gyration_printed: the same divided by δ, as the paper's formula is printed, in
+            the paper's tasks.
+        success: share of trajectories that met the task's goal, per repetition.
+        returns: their mean return, per repetition, where rewards are known.
+    """
+
+    name: str
+    paths: Paths
+    actions: Sequences
+    coverage: np.ndarray
+    gyration: np.ndarray
+    gyration_printed: np.ndarray | None
+    success: np.ndarray
+    returns: np.ndarray | None = None
+
+    def row(self) -> dict[str, str | float]:
+        """One line of the table: mean and standard deviation over repetitions."""
+        row: dict[str, str | float] = {"explorer": self.name}
+        metrics = ("coverage", "gyration", "gyration_printed", "success", "returns")
+        for metric in metrics:
+            values = getattr(self, metric)
+            if values is None:
+                continue
+            row[metric] = float(values.mean())
+            row[f"{metric}_std"] = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        return row
+
+
+def explore(
+    task: str | gym.Env | Place,
+    explorers: Sequence[str] | None = None,
+    *,
+    priors: Mapping[str, Prior] = MappingProxyType({}),
+    trajectories: int = TRAJECTORIES,
+    steps: int | None = None,
+    repetitions: int = REPETITIONS,
+    seed: int = 0,
+    position: Sequence[int] = (),
+    progress: Callable[[], None] = lambda: None,
+) -> list[Exploration]:
+    """Let explorers walk a task and measure how well they cover it (Table 1).
+
+    An explorer's walk depends on the seed and its own name only, not on the others.
+
+    Args:
+        task: a point-maze or a Meta-World task (the paper's table has `room-large` and
+            `reach`), a Gymnasium id, or an environment.
+        explorers: names from `EXPLORERS`; None is uniform, and scripted where it can.
+        priors: learned priors by the name to show them under.
+        trajectories: per repetition.
+        steps: per trajectory; None is an episode's length.
+        repetitions: of the whole measurement, for its spread.
+        seed: decides everything.
+        position: of an environment of your own: which numbers of the observation say
+            where one is; none is the achieved goal, or all of it.
+        progress: called once per step of each explorer; in an environment of your own,
+            where walks go one after the other, of each walk.
+    """
+    at_least(1, trajectories=trajectories, repetitions=repetitions)
+    at_least(0, seed=seed)
+    if steps is not None:
+        at_least(1, steps=steps)
+    for name in explorers or ():
+        if name not in EXPLORERS:
+            raise unknown("explorer", name, EXPLORERS, "See `sfp list explorers`.")
+    place = find_place(task, position)
+    chosen = {name: EXPLORERS[name].begin for name in _known_to(place, explorers)}
+    for name, prior in priors.items():
+        chosen[name] = PriorExplorer.compiled(place.fitted(prior, name))
+    size = repetitions * trajectories, steps or place.steps
+    walks = [
+        _walk(name, begin, place, size, seed, progress)
+        for name, begin in chosen.items()
+    ]
+    if not walks:
+        return []
+    paths, box = place.measured([walk.paths for walk in walks])
+    return [
+        _score(name, walk._replace(paths=path), box, repetitions)
+        for name, walk, path in zip(chosen, walks, paths, strict=True)
+    ]
+
+
+def _known_to(place: Place, asked: Sequence[str] | None = None) -> Sequence[str]:
+    """Explorers for a place: those that are asked for, or the first that can."""
+    if asked is None:
+        return ("uniform", "scripted") if place.scripted else ("uniform",)
+    if "scripted" in asked and not place.scripted:
+        raise SfpError(f"there is no scripted policy for {place.name}: leave it out.")
+    return asked
+
+
+class Walks(NamedTuple):
+    """What an explorer did, before it is measured."""
+
+    paths: Paths
+    actions: Sequences
+    met: np.ndarray
+    returns: np.ndarray | None
+
+
+def _walk(
+    name: str,
+    begin: Begin,
+    place: Place,
+    size: tuple[int, int],
+    seed: int,
+    progress: Callable[[], None],
+) -> Walks:
+    count, steps = size
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    made = []
+    for arena in place.arenas(count, rng):
+        explorer = begin(arena, rng)
+        paths = np.empty((len(arena.position), steps + 1, arena.position.shape[1]))
+        actions = np.empty((len(paths), steps, arena.dims))
+        paths[:, 0] = arena.position
+        for t in range(steps):
+            actions[:, t] = explorer.act(arena.position, rng)
+            paths[:, t + 1] = arena.step(actions[:, t])
+            progress()
+        made.append(Walks(paths, actions, arena.met, arena.returns))
+    paid = [walks.returns for walks in made if walks.returns is not None]
+    return Walks(
+        np.concatenate([walks.paths for walks in made]),
+        np.concatenate([walks.actions for walks in made]),
+        np.concatenate([walks.met for walks in made]),
+        np.concatenate(paid) if paid else None,
+    )
+
+
+def _score(name: str, walks: Walks, box: Box, repetitions: int) -> Exploration:
+    paths, actions, met, returns = walks
+    by_repetition = paths.reshape(repetitions, -1, *paths.shape[1:])
+    low, high = box.low, box.high
+    diagonal = float(np.linalg.norm(high - low))
+    return Exploration(
+        name,
+        paths,
+        actions,
+        coverage=np.array(
+            [coverage(p, low, high, reachable=box.reachable) for p in by_repetition]
+        ),
+        gyration=np.array([gyration(p, diagonal) for p in by_repetition]),
+        gyration_printed=None
+        if returns is not None
+        else np.array(
+            [gyration(p, diagonal, normaliser="printed") for p in by_repetition]
+        ),
+        success=met.reshape(repetitions, -1).mean(axis=1),
+        returns=None
+        if returns is None
+        else returns.reshape(repetitions, -1).mean(axis=1),
+    )

@@ -1,0 +1,69 @@
+"""Whether a prior, or recordings, and an environment belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sfp.envs.adapter import Environment
+from sfp.errors import SfpError
+from sfp.priors.base import Prior
+
+
+def check_prior(prior: Prior, called: str, environment: Environment) -> None:
+    """Refuse a prior whose actions or states are others than the environment's."""
+    check_actions(prior, environment.low, environment.high, called)
+    check_names(prior, environment.env.metadata.get("action_names", ()), called)
+    seen = len(prior.frame.state_mean)
+    if seen not in (
+        0,
+        environment.obs_size,
+        environment.obs_size + environment.goal_size,
+    ):
+        raise SfpError(
+            f"{called} sees a state of {seen} numbers, {environment.name} shows "
+            f"{environment.obs_size} (and {environment.goal_size} of the goal). "
+            "A state-free prior would work."
+        )
+
+
+def check_actions(prior: Prior, low: np.ndarray, high: np.ndarray, name: str) -> None:
+    """Refuse a prior for an environment whose actions are others than the data's."""
+    own = np.asarray(prior.frame.low), np.asarray(prior.frame.high)
+    check_bounds(*own, low, high, name)
+
+
+def check_names(prior: Prior, names: Sequence[str], called: str) -> None:
+    """Refuse a prior for an environment whose actions are in another order."""
+    if prior.names and names and list(prior.names) != list(names):
+        raise SfpError(
+            f"{called} is for the actions {', '.join(prior.names)}, the environment "
+            f"takes {', '.join(names)}: use recordings with the same order."
+        )
+
+
+def check_bounds(
+    own_low: np.ndarray,
+    own_high: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    name: str,
+) -> None:
+    """Refuse recordings, or what was learned from them, for another action space."""
+    if len(own_low) != len(low):
+        raise SfpError(
+            f"{name} is for actions of {len(own_low)} dimensions, the environment "
+            f"takes {len(low)}: use recordings of the same action space."
+        )
+    if not (np.allclose(own_low, low) and np.allclose(own_high, high)):
+        raise SfpError(
+            f"{name} is for actions within {_range(own_low, own_high)}, the environment"
+            f" takes {_range(low, high)}: rescale the environment's actions or the "
+            "recordings. If these are only what was observed, state the true bounds "
+            "in a bounds.json beside them."
+        )
+
+
+def _range(low: np.ndarray, high: np.ndarray) -> str:
+    return " x ".join(f"[{a:g}, {b:g}]" for a, b in zip(low, high, strict=True))

@@ -1,0 +1,339 @@
+"""Methods side by side: curves, final performance, who beats whom."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfp.report.claims import MEASURES, Checked, Pair, check, weigh
+from sfp.report.experiment import Section
+from sfp.report.groups import (
+    METRICS,
+    Curve,
+    Group,
+    aggregate,
+    curve,
+    find_budgets,
+    group_runs,
+)
+from sfp.report.stats import (
+    PAPER,
+    Estimate,
+    Protocol,
+    estimate,
+    iqm,
+    mean,
+)
+
+STATISTICS = {"mean": mean, "IQM": iqm}
+OURS = "sfp"
+"""The method that others are compared with, if it is there."""
+
+NAMED = 3
+"""Tasks that are named one by one; more are counted."""
+
+TRIFLE = 0.05
+"""A panel below this share of the highest one is not magnified to full height."""
+
+
+@dataclass(frozen=True)
+class Final:
+    """How a label ended on a task.
+
+    Attributes:
+        task: where.
+        label: who.
+        found: mean return over the last evaluations, with its interval.
+        last: mean return of the very last one.
+        success: mean success of the last evaluation, if the task tells it.
+        solved: runs that solved it.
+        solved_at: the median of their steps.
+        steps: where the shortest run ended.
+        finished: whether all of them did.
+    """
+
+    task: str
+    label: str
+    found: Estimate
+    last: float
+    success: float | None
+    solved: int
+    solved_at: float | None
+    steps: int
+    finished: bool
+
+    @property
+    def n(self) -> int:
+        """Seeds."""
+        return self.found.n
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Everything that a section's runs show.
+
+    Attributes:
+        groups: runs by task and label.
+        tasks: in order.
+        labels: the reference first; the index decides colour and style.
+        panels: curves by task and metric.
+        averaged: the tasks that are averaged over.
+        overall: curves over those tasks, by statistic; empty for a single one.
+        finals: per task and label.
+        totals: final return over those tasks, by statistic, then label.
+        reference: the label that others are compared with.
+        against: what came of each of the others, by label.
+        claims: what the paper says, and what came of it.
+        notes: what readers should know.
+    """
+
+    groups: tuple[Group, ...]
+    tasks: tuple[str, ...]
+    labels: tuple[str, ...]
+    panels: dict[tuple[str, str], list[Curve]]
+    averaged: tuple[str, ...]
+    overall: dict[str, list[Curve]]
+    finals: list[Final]
+    totals: dict[str, dict[str, Estimate]]
+    reference: str
+    against: dict[str, Pair]
+    claims: list[Checked]
+    notes: list[str]
+
+    @property
+    def everywhere(self) -> str:
+        """What is averaged over, in words; empty for a single task."""
+        if len(self.averaged) < 2:
+            return ""
+        whole = set(self.averaged) == set(self.tasks)
+        return "all tasks" if whole else listed(self.averaged)
+
+    def least_height(self, task: str, metric: str) -> float:
+        """How high a panel must reach: as the highest, if its own is a trifle to it."""
+        heights = {t: _height(c) for (t, m), c in self.panels.items() if m == metric}
+        highest = max(heights.values())
+        return highest if heights[task] < TRIFLE * highest else 0.0
+
+
+def _height(curves: Sequence[Curve]) -> float:
+    values = [np.zeros(1)]
+    for one in curves:
+        values += [one.found.value, *(held for _, held in one.seeds.values())]
+    joined = np.abs(np.concatenate(values))
+    return float(np.max(joined, where=np.isfinite(joined), initial=0.0))
+
+
+def listed(tasks: Sequence[str]) -> str:
+    """Their names, or how many they are."""
+    return ", ".join(tasks) if len(tasks) <= NAMED else f"{len(tasks)} tasks"
+
+
+def compare(
+    section: Section, rng: np.random.Generator, protocol: Protocol = PAPER
+) -> Comparison:
+    """Compare the runs of a section.
+
+    Args:
+        section: what was read.
+        rng: for the bootstrap.
+        protocol: smoothing and intervals.
+    """
+    groups, notes = group_runs(section.runs)
+    tasks = tuple(dict.fromkeys(group.task for group in groups))
+    reference = _reference(groups)
+    others = (group.label for group in groups)
+    labels = tuple(dict.fromkeys([reference, *others])) if groups else ()
+    groups.sort(key=lambda group: (tasks.index(group.task), labels.index(group.label)))
+    panels = {}
+    for task in tasks:
+        for metric in METRICS:
+            kin = [group for group in groups if group.task == task]
+            found = [curve(group, metric, rng, protocol) for group in kin]
+            panels[task, metric] = [kept for kept in found if kept is not None]
+    averaged = section.tasks or tasks
+    whole, gaps = _whole(groups, averaged, labels)
+    against = _against(groups, labels, reference, rng, protocol)
+    claims = check(section.claims, groups, rng, protocol)
+    return Comparison(
+        groups=tuple(groups),
+        tasks=tasks,
+        labels=labels,
+        panels={key: found for key, found in panels.items() if found},
+        averaged=averaged,
+        overall=_overall(whole, rng, protocol),
+        finals=[
+            _final(group, rng, protocol)
+            for group in groups
+            if len(group.ends("return", protocol.window))
+        ],
+        totals={
+            name: {
+                label: estimate(
+                    [group.ends("return", protocol.window) for group in kin],
+                    rng,
+                    statistic=statistic,
+                    protocol=protocol,
+                )
+                for label, kin in whole.items()
+            }
+            for name, statistic in STATISTICS.items()
+        },
+        reference=reference,
+        against=against,
+        claims=claims,
+        notes=notes + gaps + _uneven(reference, against, claims),
+    )
+
+
+def points(found: Sequence[Curve], x: str = "step") -> list[dict[str, Any]]:
+    """The rows behind a chart: the curve of each method, then its seeds."""
+    rows = []
+    for one in found:
+        ends = one.found.low, one.found.high
+        for i, step in enumerate(one.x):
+            low, high = (None if end is None else float(end[i]) for end in ends)
+            row = {"method": one.label, "seed": "all", x: _plain(step)}
+            row |= {"value": float(one.found.value[i]), "low": low, "high": high}
+            rows.append(row | {"n": one.found.n})
+        for seed, (steps, values) in one.seeds.items():
+            rows += [
+                {"method": one.label, "seed": seed, x: _plain(step), "value": float(v)}
+                | {"low": None, "high": None, "n": 1}
+                for step, v in zip(steps, values, strict=True)
+            ]
+    return rows
+
+
+def final_rows(found: Comparison) -> list[dict[str, Any]]:
+    """How every method ended on every task."""
+    return [
+        {
+            "task": final.task,
+            "method": final.label,
+            "final return": float(final.found.value),
+            **ends(final.found),
+            "last": final.last,
+            "success": final.success,
+            "solved": final.solved,
+            "n": final.n,
+            "solved at": final.solved_at,
+            "steps": final.steps,
+            "finished": final.finished,
+        }
+        for final in found.finals
+    ]
+
+
+def claim_rows(found: Comparison) -> list[dict[str, Any]]:
+    """What is claimed, and what came of it."""
+    rows = []
+    for one in found.claims:
+        claim, pair = one.claim, one.pair
+        row: dict[str, Any] = {"claim": claim.text}
+        row |= {"better": claim.better, "worse": claim.worse, "share": claim.share}
+        row |= {"tasks": " ".join(pair.tasks if pair else claim.tasks)}
+        row |= {"measure": MEASURES[claim.measure]}
+        row |= {"difference": None if pair is None else float(pair.gap.value)}
+        row |= ends(pair.gap if pair else None)
+        row |= {"n": pair.gap.n if pair else 0, "verdict": one.verdict}
+        rows.append(row)
+    return rows
+
+
+def ends(found: Estimate | None) -> dict[str, float | None]:
+    """An interval's ends, as columns."""
+    pair = (None, None) if found is None else (found.low, found.high)
+    low, high = (None if end is None else float(end) for end in pair)
+    return {"low": low, "high": high}
+
+
+def _plain(x: float) -> int | float:
+    return int(x) if float(x).is_integer() else float(x)
+
+
+def _final(group: Group, rng: np.random.Generator, protocol: Protocol) -> Final:
+    scored = group.lines("return")
+    runs = [run for run in group.runs if run.seed in scored]
+    solved = [run.solved_at for run in runs if run.solved_at is not None]
+    success = group.ends("success", 1)
+    return Final(
+        group.task,
+        group.label,
+        estimate([group.ends("return", protocol.window)], rng, protocol=protocol),
+        float(group.ends("return", 1).mean()),
+        float(success.mean()) if len(success) else None,
+        len(solved),
+        float(np.median(solved)) if solved else None,
+        min(run.steps for run in group.runs),
+        group.finished,
+    )
+
+
+def _whole(
+    groups: Sequence[Group], tasks: Sequence[str], labels: Sequence[str]
+) -> tuple[dict[str, list[Group]], list[str]]:
+    """The groups of each label that has evaluations on every task, and who has not."""
+    found, notes = {}, []
+    for label in labels:
+        kin = [g for g in groups if g.label == label and g.task in tasks]
+        kin = [group for group in kin if len(group.lines("return"))]
+        lacking = [task for task in tasks if task not in {g.task for g in kin}]
+        if not lacking:
+            found[label] = kin
+        elif len(tasks) > 1:
+            notes.append(
+                f"{label} is not in the averages over tasks: no results on "
+                f"{', '.join(lacking)}."
+            )
+    return found, notes
+
+
+def _overall(
+    whole: dict[str, list[Group]], rng: np.random.Generator, protocol: Protocol
+) -> dict[str, list[Curve]]:
+    overall = {}
+    several = [kin for kin in whole.values() if len(kin) > 1]
+    budgets = find_budgets([group for kin in several for group in kin])
+    for name, statistic in STATISTICS.items():
+        found = [aggregate(kin, budgets, rng, protocol, statistic) for kin in several]
+        overall[name] = [kept for kept in found if kept is not None]
+    return {name: found for name, found in overall.items() if found}
+
+
+def _reference(groups: Sequence[Group]) -> str:
+    ours = [g.label for g in groups if g.runs[0].method == OURS]
+    return next(iter(ours), groups[0].label if groups else "")
+
+
+def _against(
+    groups: Sequence[Group],
+    labels: Sequence[str],
+    reference: str,
+    rng: np.random.Generator,
+    protocol: Protocol,
+) -> dict[str, Pair]:
+    found = {}
+    for label in (one for one in labels if one != reference):
+        pair = weigh(groups, (reference, label), rng, protocol=protocol)
+        if pair is not None:
+            found[label] = pair
+    return found
+
+
+def _uneven(
+    reference: str, against: dict[str, Pair], claims: Sequence[Checked]
+) -> list[str]:
+    """Which comparisons decide nothing, as one side had more time."""
+    pairs = [(reference, label, pair) for label, pair in against.items()]
+    for one in claims:
+        if one.pair is not None:
+            pairs.append((one.claim.better, one.claim.worse, one.pair))
+    sides = [frozenset((a, b)) for a, b, pair in pairs if not pair.even]
+    return [
+        f"{' and '.join(sorted(both))}: their runs are not all finished, or end at "
+        "different steps, so nothing is decided between them."
+        for both in dict.fromkeys(sides)
+    ]

@@ -1,0 +1,247 @@
+"""Runs that differ in the seed only, and what they show together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfp.report.records import RunRecord, column
+from sfp.report.stats import (
+    Estimate,
+    Protocol,
+    Statistic,
+    estimate,
+    mean,
+    smooth,
+)
+
+Line = tuple[np.ndarray, np.ndarray]
+"""Steps and values of one run."""
+
+LARGEST = 1e100
+"""Beyond it a number is none: its squares and sums are not finite."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column of a run's tables, and how it is drawn.
+
+    Attributes:
+        table: `eval` or `train`.
+        column: its name there.
+        title: above the panel.
+        unit: whether it lies in [0, 1].
+    """
+
+    table: str
+    column: str
+    title: str
+    unit: bool = True
+
+
+METRICS = {
+    "return": Metric("eval", "eval/mean_reward", "Test return", unit=False),
+    "success": Metric("eval", "eval/success_rate", "Test success"),
+    "mixing": Metric("train", "mixing/mean", "λ over visited states"),
+}
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs of one task under one label.
+
+    Attributes:
+        task: of all.
+        label: of all.
+        runs: those that count, one per seed.
+        unfinished: those that are still going beside finished ones: drawn, not counted.
+    """
+
+    task: str
+    label: str
+    runs: tuple[RunRecord, ...]
+    unfinished: tuple[RunRecord, ...] = ()
+
+    @property
+    def finished(self) -> bool:
+        """Whether the runs that count have ended."""
+        return all(run.end is not None for run in self.runs)
+
+    def lines(self, metric: str, *, counted: bool = True) -> dict[int, Line]:
+        """A metric of every seed that has it."""
+        runs = self.runs if counted else self.unfinished
+        found = {run.seed: line(run, metric) for run in runs}
+        return {seed: kept for seed, kept in found.items() if len(kept[0])}
+
+    def shared(self, metric: str) -> Line:
+        """The steps that all seeds have, and values as (seeds, steps)."""
+        return share(list(self.lines(metric).values()))
+
+    def ends(self, metric: str, window: int | None) -> np.ndarray:
+        """Every run's own end: the mean of its last evaluations, or of all (None)."""
+        kept = slice(None if window is None else -window, None)
+        lines = self.lines(metric).values()
+        return np.array([values[kept].mean() for _, values in lines])
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A label's learning curve with its interval, and the runs behind it.
+
+    Attributes:
+        label: in the legend.
+        x: steps, or shares of the budget.
+        found: the smoothed curve and its interval.
+        seeds: raw lines by seed.
+    """
+
+    label: str
+    x: np.ndarray
+    found: Estimate
+    seeds: dict[int, Line]
+
+
+def group_runs(runs: Sequence[RunRecord]) -> tuple[list[Group], list[str]]:
+    """Group runs by task and label, and say what is odd about them."""
+    kin: dict[tuple[str, str], dict[int, RunRecord]] = {}
+    odd: list[str] = []
+    for run in runs:
+        same = kin.setdefault((run.task, run.label), {})
+        other = same.get(run.seed)
+        if other is None or _progress(run) > _progress(other):
+            same[run.seed] = run
+        if other is not None:
+            odd.append(
+                f"{run.folder.name} and {other.folder.name} are both {run.label} on "
+                f"{run.task} with seed {run.seed}: only {same[run.seed].folder.name} "
+                "counts."
+            )
+    groups = [_group(task, label, found) for (task, label), found in kin.items()]
+    for group in groups:
+        odd += _oddities(group)
+    return groups, odd
+
+
+def curve(
+    group: Group, metric: str, rng: np.random.Generator, protocol: Protocol
+) -> Curve | None:
+    """A group's smoothed mean with its interval; None if it has no such metric."""
+    steps, values = group.shared(metric)
+    if not len(steps):
+        return None
+    every = group.lines(metric) | group.lines(metric, counted=False)
+    window = protocol.window if METRICS[metric].table == "eval" else 1
+    found = estimate([smooth(values, window)], rng, protocol=protocol)
+    return Curve(group.label, steps, found, dict(sorted(every.items())))
+
+
+def find_budgets(groups: Sequence[Group]) -> dict[str, float] | None:
+    """The steps of each task, the longest; None if all are evaluated at the same."""
+    steps = [(group.task, group.shared("return")[0]) for group in groups]
+    if all(np.array_equal(own, steps[0][1]) for _, own in steps):
+        return None
+    found: dict[str, float] = {}
+    for task, own in steps:
+        found[task] = max([found.get(task, 0.0), *own[-1:]])
+    return found
+
+
+def aggregate(
+    groups: Sequence[Group],
+    budgets: dict[str, float] | None,
+    rng: np.random.Generator,
+    protocol: Protocol,
+    statistic: Statistic = mean,
+) -> Curve | None:
+    """One label's return over several tasks.
+
+    Tasks with the same evaluations are averaged step by step. Where budgets differ, x
+    is the share of each task's budget, between evaluations interpolated, as far as all
+    tasks got.
+    """
+    lines = [group.shared("return") for group in groups]
+    if any(not len(steps) for steps, _ in lines):
+        return None
+    smoothed = [(steps, smooth(values, protocol.window)) for steps, values in lines]
+    if budgets is None:
+        x, strata = lines[0][0], [values for _, values in smoothed]
+    else:
+        shares = [
+            steps / budgets[group.task]
+            for group, (steps, _) in zip(groups, lines, strict=True)
+        ]
+        count = max(len(own) for own in shares)
+        x = np.arange(1, count + 1) / count
+        x = x[x >= max(own[0] for own in shares) - 1e-9]
+        x = x[x <= min(own[-1] for own in shares) + 1e-9]
+        if not len(x):
+            return None
+        strata = [
+            np.stack([np.interp(x, own, row) for row in values])
+            for own, (_, values) in zip(shares, smoothed, strict=True)
+        ]
+    found = estimate(strata, rng, statistic=statistic, protocol=protocol)
+    return Curve(groups[0].label, x, found, {})
+
+
+def line(run: RunRecord, metric: str) -> Line:
+    """A run's own steps and values of a metric."""
+    chosen = METRICS[metric]
+    rows = run.eval if chosen.table == "eval" else run.train
+    steps, found = column(rows, chosen.column)
+    values = np.array(found)
+    return np.array(steps), np.where(np.abs(values) < LARGEST, values, np.nan)
+
+
+def share(lines: Sequence[Line]) -> Line:
+    """The steps that all lines have, and their values there, one row per line."""
+    if not lines:
+        return np.zeros(0), np.zeros((0, 0))
+    steps = lines[0][0]
+    for other, _ in lines[1:]:
+        steps = np.intersect1d(steps, other)
+    rows = [values[np.isin(own, steps)] for own, values in lines]
+    return steps, np.stack(rows)
+
+
+def _progress(run: RunRecord) -> tuple[bool, int]:
+    """Who counts of two runs alike: one that is finished, then the longer one."""
+    return run.end is not None, run.steps
+
+
+def _group(task: str, label: str, found: dict[int, RunRecord]) -> Group:
+    runs = [found[seed] for seed in sorted(found)]
+    ended = tuple(run for run in runs if run.end is not None)
+    if not ended:
+        return Group(task, label, tuple(runs))
+    return Group(task, label, ended, tuple(run for run in runs if run.end is None))
+
+
+def _oddities(group: Group) -> list[str]:
+    """What readers should know of a group."""
+    name, found = f"{group.label} on {group.task}", []
+    lengths = sorted({run.steps for run in group.runs})
+    if len(lengths) > 1 and group.finished:
+        found.append(
+            f"{name}: runs end at different steps ({', '.join(map(_number, lengths))});"
+            " curves show the steps that all have, final values are each run's own."
+        )
+    if not group.finished:
+        found.append(f"{name}: no run is finished; what is shown is not final.")
+    for run in group.unfinished:
+        found.append(
+            f"{name}: seed {run.seed} is at {_number(run.steps)} steps, not finished; "
+            "it is drawn but not counted."
+        )
+    for run in group.runs:
+        if not all(np.isfinite(line(run, metric)[1]).all() for metric in METRICS):
+            found.append(f"{name}: seed {run.seed} holds numbers that are not finite.")
+        if not run.eval:
+            found.append(f"{name}: seed {run.seed} has no evaluation yet.")
+    return found
+
+
+def _number(count: int) -> str:
+    return f"{count:,}"

@@ -1,0 +1,157 @@
+"""Pieces of HTML: everything that comes from outside is escaped here."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sfp.errors import SfpError
+from sfp.report.stats import shown
+
+Rows = Sequence[dict[str, Any]]
+
+KINDS = {".png": "image/png", ".svg": "image/svg+xml"}
+LARGEST = 4_000_000
+"""Bytes of a picture that is embedded."""
+
+LONGEST = 60
+"""Rows of a table that are shown; the CSV holds all."""
+
+
+def text(value: Any) -> str:
+    """A value as people read it, escaped; a dash for nothing."""
+    if value is None or value == "":
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,d}" if abs(value) < 10**30 else escape(str(value)[:30] + "…")
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return escape(shown(value) if isinstance(value, float) else str(value))
+
+
+def table(rows: Rows, *, raw: Sequence[str] = (), by: str | None = None) -> str:
+    """Rows with the same keys; numbers stand on the right.
+
+    Args:
+        rows: at least one.
+        raw: columns that hold HTML already.
+        by: a column that becomes a line above the rows that share it.
+    """
+    names = [name for name in rows[0] if name != by]
+    numbers = {
+        name
+        for name in names
+        if name not in raw
+        and all(isinstance(row[name], int | float | None) for row in rows)
+    }
+
+    def cell(tag: str, name: str, content: str) -> str:
+        kind = ' class="number"' if name in numbers else ""
+        return f"<{tag}{kind}>{content}</{tag}>"
+
+    head = "".join(cell("th", name, escape(name)) for name in names)
+    body, above = [], None
+    for row in rows:
+        if by is not None and row[by] != above:
+            above = row[by]
+            line = f'<th colspan="{len(names)}" scope="rowgroup">{text(above)}</th>'
+            body.append(f'<tr class="group">{line}</tr>')
+        cells = [(k, str(row[k]) if k in raw else text(row[k])) for k in names]
+        body.append(f"<tr>{''.join(cell('td', *one) for one in cells)}</tr>")
+    return (
+        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def csv_text(rows: Rows) -> str:
+    """Rows as CSV, numbers to six digits."""
+    if not rows:
+        return ""
+    file = io.StringIO()
+    out = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+    out.writeheader()
+    out.writerows({k: _digits(v) for k, v in row.items()} for row in rows)
+    return file.getvalue()
+
+
+def csv_link(rows: Rows, name: str) -> str:
+    """A link that saves the rows: the data is in the link itself."""
+    return data_link(csv_text(rows), f"{name}.csv")
+
+
+def data_link(content: str, name: str) -> str:
+    """A link that saves a text."""
+    address = "data:text/csv;charset=utf-8," + quote(
+        content, safe=",.;:/ +-_()=", errors="replace"
+    )
+    return (
+        f'<a class="csv" download="{escape(name)}" href="{escape(address)}" '
+        f'title="the numbers behind this: {escape(name)}">CSV</a>'
+    )
+
+
+def picture(path: Path, title: str) -> str:
+    """A PNG or SVG file, embedded; scripts in it cannot run."""
+    content = path.read_bytes()
+    if len(content) > LARGEST:
+        raise SfpError(f"{path.name} is too large to embed: {len(content):,} bytes.")
+    if path.suffix == ".png" and not content.startswith(b"\x89PNG"):
+        raise SfpError(f"{path.name} is no PNG picture.")
+    source = f"data:{KINDS[path.suffix]};base64,{base64.b64encode(content).decode()}"
+    return f'<img alt="{escape(title)}" src="{source}">'
+
+
+def file_table(path: Path) -> tuple[str, str]:
+    """A CSV file as a table, and a link that saves it."""
+    try:
+        content = path.read_text()
+        first, *rows = csv.reader(io.StringIO(content))
+        if not rows or any(len(row) != len(first) for row in rows):
+            raise ValueError
+    except (OSError, ValueError, csv.Error):
+        raise SfpError(f"{path.name} is no CSV table.") from None
+    named = [_joined(dict(zip(first, map(_number, row), strict=True))) for row in rows]
+    more = len(named) - LONGEST
+    note = f"<p>{more:,} more rows are in the CSV.</p>" if more > 0 else ""
+    return table(named[:LONGEST]) + note, data_link(content, path.name)
+
+
+def script_json(value: Any) -> str:
+    """JSON that is safe inside a script element."""
+    content = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return content.replace("<", "\\u003c").replace("&", "\\u0026")
+
+
+def _joined(row: dict[str, Any]) -> dict[str, Any]:
+    """A row in which a value and its spread, `x` and `x_std`, are one."""
+    made = {}
+    for name, value in row.items():
+        spread = row.get(f"{name}_std")
+        if isinstance(value, int | float) and isinstance(spread, int | float):
+            made[name] = f"{value:.3g} ± {spread:.2g}"
+        elif name.removesuffix("_std") == name or name.removesuffix("_std") not in row:
+            made[name] = value
+    return made
+
+
+def _number(word: str) -> str | int | float:
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            continue
+    return word
+
+
+def _digits(value: Any) -> Any:
+    return f"{value:.6g}" if isinstance(value, float) else value

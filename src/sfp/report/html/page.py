@@ -1,0 +1,159 @@
+"""The page around the sections: summary, warnings, provenance, how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+
+from sfp.report.comparison import Comparison
+from sfp.report.experiment import Section
+from sfp.report.html.book import Book
+from sfp.report.html.markup import script_json
+from sfp.report.html.panels import Replays
+from sfp.report.html.provenance import provenance
+from sfp.report.html.section import render
+from sfp.report.html.standings import glance
+from sfp.report.results import Results
+from sfp.report.stats import Protocol
+
+
+def page(
+    results: Results,
+    compared: Sequence[tuple[Section, Comparison, Replays]],
+    warnings: list[str],
+    protocol: Protocol,
+) -> str:
+    """One HTML document that needs no other file.
+
+    Args:
+        results: what was read.
+        compared: every section, what it shows, and episodes to watch.
+        warnings: what readers should know about all of it; grows by what cannot be
+            shown.
+        protocol: that the numbers were made with.
+    """
+    book = Book()
+    sections = "".join(render(*one, book, warnings) for one in compared)
+    runs = {run.folder: run for section, *_ in compared for run in section.runs}
+    name = results.root.resolve().name or "results"
+    origin = provenance(results.root, list(runs.values())) if runs else ""
+    asset = files("sfp.report.html")
+    reading = (asset / "reading.html").read_text()
+    reading = reading.replace("{window}", str(protocol.window))
+    reading = reading.replace("{kind}", protocol.kind)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="sfp {escape(version("sfp"))}">
+<title>{escape(name)}: report</title>
+<link rel="icon" href="data:,">
+<style>{(asset / "report.css").read_text()}</style>
+</head>
+<body>
+<header>
+<p class="kicker">sfp report</p>
+<h1>{escape(name)}</h1>
+{_lead(compared)}
+{_tiles(compared)}
+</header>
+{_navigation(compared, runs=bool(runs))}
+<main>
+{_warnings(warnings)}
+{_summary(compared)}
+{sections}
+{_runs(origin)}
+</main>
+<footer>{reading}</footer>
+<script type="application/json" id="chart-data">{script_json(book.data)}</script>
+<script>{(asset / "report.js").read_text()}</script>
+</body>
+</html>
+"""
+
+
+def _lead(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
+    """A sentence: who solved how much, in the section with the most runs."""
+    section, found, _ = max(compared, key=lambda one: len(one[0].runs))
+    shares = []
+    for label in found.labels:
+        finals = [final for final in found.finals if final.label == label]
+        solved, n = sum(f.solved for f in finals), sum(f.n for f in finals)
+        shares += [(-solved / n, f"{label} {solved} of {n}")] if n else []
+    if not shares:
+        return ""
+    shares.sort(key=lambda share: share[0])
+    words = ", ".join(words for _, words in shares[:6])
+    words += " and others" if len(shares) > 6 else ""
+    where = f" ({section.title})" if len(compared) > 1 else ""
+    said = f"Runs that solved their task{where}: {words}."
+    return f'<p class="lead">{escape(said)}</p>'
+
+
+def _tiles(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
+    runs = {run.folder: run for section, *_ in compared for run in section.runs}
+    found = list(runs.values())
+    going = sum(run.end is None for run in found)
+    counts = {
+        "run": len(found),
+        "task": len({run.task for run in found}),
+        "method": len({label for _, c, _ in compared for label in c.labels}),
+        "seed": len({run.seed for run in found}),
+        "environment step": sum(run.steps for run in found),
+    }
+    tiles = [(n, word + ("" if n == 1 else "s")) for word, n in counts.items()]
+    if going:
+        tiles.insert(1, (going, "not finished"))
+    items = "".join(f"<li><b>{_short(n)}</b>{words}</li>" for n, words in tiles)
+    return f'<ul class="tiles">{items}</ul>'
+
+
+def _short(count: int) -> str:
+    if count >= 1_000_000:
+        return f"{count / 1e6:.3g}M"
+    return f"{count / 1e3:.3g}k" if count >= 10_000 else f"{count:,}"
+
+
+def _navigation(
+    compared: Sequence[tuple[Section, Comparison, Replays]], *, runs: bool
+) -> str:
+    links = [("summary", "Summary")]
+    links += [(section.name, section.title) for section, *_ in compared]
+    links += [("runs", "Runs")] if runs else []
+    links += [("reading", "How to read this")]
+    items = "".join(f'<a href="#{to}">{escape(words)}</a>' for to, words in links)
+    return f"<nav><div>{items}</div></nav>"
+
+
+def _warnings(said: Sequence[str]) -> str:
+    if not said:
+        return ""
+    items = "".join(f"<li>{escape(line)}</li>" for line in said)
+    return f'<div class="warnings" id="warnings"><p>Warnings</p><ul>{items}</ul></div>'
+
+
+def _summary(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
+    parts = []
+    for section, found, _ in compared:
+        shown = glance(found)
+        if shown:
+            link = f'<a href="#{section.name}">{escape(section.title)}</a>'
+            title = f"<h3>{link}</h3>" if len(compared) > 1 else ""
+            parts.append(f"<div>{title}{shown}</div>")
+    body = f'<div class="charts">{"".join(parts)}</div>'
+    if not parts:
+        body = '<p class="empty">There is nothing to compare yet.</p>'
+    return (
+        '<section id="summary"><h2>Summary</h2><p>A dot is a run, filled if it solved '
+        "the task; below it the mean return of the last evaluation.</p>"
+        f"{body}</section>"
+    )
+
+
+def _runs(origin: str) -> str:
+    if not origin:
+        return ""
+    return f'<section id="runs"><h2>Runs</h2>{origin}</section>'

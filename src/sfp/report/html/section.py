@@ -1,0 +1,115 @@
+"""A section of the report: one experiment, from its claim to its replays."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+
+from sfp.errors import SfpError
+from sfp.report.comparison import Comparison
+from sfp.report.experiment import Attachment, Section
+from sfp.report.html.book import Book, still
+from sfp.report.html.markup import data_link, file_table, picture
+from sfp.report.html.panels import Replays, panels, watch
+from sfp.report.html.standings import key, standings
+
+
+def render(
+    section: Section,
+    found: Comparison,
+    replays: Replays,
+    book: Book,
+    warnings: list[str],
+) -> str:
+    """A whole section as HTML.
+
+    Args:
+        section: what was read.
+        found: what it shows.
+        replays: episodes to watch.
+        book: collects its figures.
+        warnings: grows by what cannot be shown.
+    """
+    stem = section.name
+    body = ""
+    if found.panels:
+        curves, phases = panels(found, stem, book)
+        body = legend(found) + curves + standings(found, stem) + phases
+        body += watch(found, replays, stem, book)
+    elif not (section.tables or section.figures):
+        body = (
+            '<p class="empty">No evaluation has been made yet. Write the report again '
+            "when a run has got further.</p>"
+        )
+    body += _attached(section, warnings)
+    labels = escape(json.dumps(found.labels))
+    return (
+        f'<section id="{stem}" data-labels="{labels}">{_head(section, found)}{body}'
+        "</section>"
+    )
+
+
+def legend(found: Comparison) -> str:
+    """Methods and seeds, to be shown or hidden."""
+    methods = "".join(
+        f'<label><input type="checkbox" checked data-m="{i}">{key(i)}'
+        f"{escape(label)}</label>"
+        for i, label in enumerate(found.labels)
+    )
+    runs = (run for group in found.groups for run in (*group.runs, *group.unfinished))
+    single = "".join(
+        f'<label><input type="checkbox" data-s="{seed}">{seed}</label>'
+        for seed in sorted({run.seed for run in runs})
+    )
+    return (
+        f'<form class="legend"><fieldset><legend>Methods</legend>{methods}</fieldset>'
+        '<fieldset class="seeds"><legend>Seeds</legend><label><input type="checkbox" '
+        f'data-s="all">all</label>{single}</fieldset></form>'
+    )
+
+
+def _head(section: Section, found: Comparison) -> str:
+    head = f"<h2>{escape(section.title)}</h2>"
+    if section.claim:
+        head += f'<p class="claim">The paper: {escape(section.claim)}</p>'
+    if section.command:
+        head += f"<pre>{escape(section.command)}</pre>"
+    if section.missing:
+        names = ", ".join(section.missing[:6])
+        more = ", …" if len(section.missing) > 6 else ""
+        head += (
+            f'<p class="notes">Not run yet: {len(section.missing)} '
+            f"({escape(names + more)}).</p>"
+        )
+    if found.notes:
+        items = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
+        head += f'<div class="warnings"><p>To know</p><ul>{items}</ul></div>'
+    return head
+
+
+def _beside(figure: Attachment) -> str:
+    """A link to the table of the same name, if there is one."""
+    table = figure.path.with_suffix(".csv")
+    try:
+        return data_link(table.read_text(), table.name)
+    except (OSError, ValueError):
+        return ""
+
+
+def _attached(section: Section, warnings: list[str]) -> str:
+    """Tables and pictures that were made elsewhere."""
+    parts = []
+    for one in section.figures:
+        try:
+            image = picture(one.path, one.title)
+            parts.append(still(image, one.title, _beside(one)))
+        except (SfpError, OSError) as error:
+            warnings.append(f"left out a figure of {section.name}: {error}")
+    tables = ""
+    for one in section.tables:
+        try:
+            content, link = file_table(one.path)
+            tables += f"<h3>{escape(one.title)} {link}</h3>{content}"
+        except SfpError as error:
+            warnings.append(f"left out a table of {section.name}: {error}")
+    return tables + (f'<div class="pictures">{"".join(parts)}</div>' if parts else "")

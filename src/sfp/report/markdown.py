@@ -1,0 +1,70 @@
+"""A comparison as Markdown tables, for pages and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sfp.files import atomic_file
+from sfp.report.claims import MEASURES
+from sfp.report.comparison import Comparison, Final, listed
+from sfp.report.stats import shown
+
+
+def save_markdown(found: Comparison, path: Path) -> Path | None:
+    """Write the tables of a comparison; None if there is nothing in them."""
+    tables = [table for table in (finals(found), claims(found)) if table]
+    if not tables:
+        return None
+    with atomic_file(path) as draft:
+        draft.write_text("\n\n".join(tables) + "\n", encoding="utf-8")
+    return path
+
+
+def finals(found: Comparison) -> str:
+    """Methods by tasks: final return with its interval, how many solved it and when."""
+    if not found.finals:
+        return ""
+    held = {(final.label, final.task): final for final in found.finals}
+    over = found.everywhere
+    totals = found.totals["mean"] if over else {}
+    rows = []
+    for label in found.labels:
+        cells = [_cell(held.get((label, task))) for task in found.tasks]
+        if over:
+            cells.append(str(totals[label]) if label in totals else "-")
+        rows.append([label, *cells])
+    return table(
+        ["method", *found.tasks, *([f"mean over {over}"] if over else [])], rows
+    )
+
+
+def claims(found: Comparison) -> str:
+    """What is claimed, what was measured, and the verdict, where there are runs."""
+    rows = []
+    for claim, pair in ((one.claim, one.pair) for one in found.claims):
+        if pair is not None:
+            tested = f"{claim.better} > {claim.than}"
+            measured = [listed(pair.tasks), MEASURES[claim.measure], str(pair.gap)]
+            rows.append([claim.text, tested, *measured, pair.verdict])
+    head = ["claim", "tested as", "on", "of", "difference", "verdict"]
+    return table(head, rows) if rows else ""
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lines with bars; a bar or a line's end in a cell would break it."""
+    lines = [head, ["---"] * len(head), *rows]
+    safe = [
+        [" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in lines
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in safe)
+
+
+def _cell(final: Final | None) -> str:
+    if final is None:
+        return "-"
+    solved = f"{final.solved} of {final.n}"
+    if final.solved_at is not None:
+        solved += f" at {int(final.solved_at):,}"
+    ends = str(final.found) if final.finished else f"{shown(final.last)} so far"
+    return f"{ends}; {solved}"

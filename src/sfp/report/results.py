@@ -1,0 +1,149 @@
+"""What a results folder holds: experiments and their runs, or just runs.
+
+Nothing outside the folder is read, and what cannot be read is named and left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sfp.errors import SfpError
+from sfp.report.experiment import (
+    EXPERIMENT,
+    Attachment,
+    Section,
+    check_inside,
+    read_experiment,
+)
+from sfp.report.records import RunRecord, read_run, tell_apart
+from sfp.training.folder import CONFIG, FINISHED, VERSIONS
+
+RUN_FILES = {CONFIG, VERSIONS, FINISHED, "train.csv", "eval.csv"}
+"""Two of them make a folder a run's, perhaps a damaged one."""
+
+UNREADABLE = (SfpError, OSError, ValueError, RecursionError)
+"""What reading a damaged or foreign folder may raise."""
+
+RESERVED = ("summary", "runs", "reading", "warnings")
+"""Names that every report has for itself."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """All sections of a folder, and what was left out of them."""
+
+    root: Path
+    sections: tuple[Section, ...]
+    warnings: tuple[str, ...]
+
+
+def read_results(root: Path) -> Results:
+    """Read experiments and runs below a folder; damaged ones become warnings."""
+    if not root.is_dir():
+        raise SfpError(f"{root} is no folder: expected one with runs of `sfp train`.")
+    warnings: list[str] = []
+    folders, experiments, explored = _search(root, warnings)
+    runs: dict[Path, RunRecord] = {}
+    for folder in folders:
+        try:
+            check_inside(root, *(folder / name for name in sorted(RUN_FILES)))
+            runs[folder] = read_run(folder)
+        except UNREADABLE as error:
+            warnings.append(f"left out {reason(root, folder, error)}")
+    sections, claimed = [], set()
+    for path in experiments:
+        try:
+            section = read_experiment(root, path, runs, warnings)
+        except UNREADABLE as error:
+            warnings.append(f"left out {reason(root, path, error)}")
+            continue
+        name = _unique(section.name, [other.name for other in sections])
+        sections.append(replace(section, name=name))
+        claimed |= {run.folder for run in section.runs}
+    others = [run for folder, run in runs.items() if folder not in claimed]
+    if others or (explored and not sections):
+        title = "Other runs" if sections else root.resolve().name or "Runs"
+        attached = [] if sections else explored
+        sections.append(
+            Section(
+                name=_unique(title, [section.name for section in sections]),
+                title=title,
+                runs=tuple(tell_apart(others)),
+                tables=_attach(attached, ".csv"),
+                figures=_attach(attached, ".png"),
+            )
+        )
+    if not sections:
+        left = f" ({warnings[0]})" if warnings else ""
+        raise SfpError(
+            f"there is no run in {root}{left}: expected folders that `sfp train` or "
+            "`sfp reproduce` wrote."
+        )
+    return Results(root, tuple(sections), tuple(warnings))
+
+
+def _search(
+    root: Path, warnings: list[str]
+) -> tuple[list[Path], list[Path], list[Path]]:
+    """Run folders, experiments and explorations below a folder, in order."""
+    runs, experiments, explored, inside = [], [], [], []
+
+    def closed(error: OSError) -> None:
+        warnings.append(f"left out {_short(root, Path(error.filename))}: no access.")
+
+    for place, folders, files in os.walk(root, onerror=closed):
+        folders.sort()
+        here = Path(place)
+        if len(RUN_FILES & set(files)) > 1:
+            runs.append(here)
+            folders.clear()  # a run holds no other
+            continue
+        if EXPERIMENT in files:
+            experiments.append(here / EXPERIMENT)
+        if here.name == "runs":
+            inside += [here / name for name in folders]
+        names = [name for name in sorted(files) if name.startswith("explore-")]
+        explored += [here / name for name in names if not (here / name).is_symlink()]
+    held = {above for run in runs for above in (run, *run.parents)}
+    for folder in (folder for folder in inside if folder not in held):
+        warnings.append(f"left out {_short(root, folder)}: it holds no run (yet).")
+    return runs, experiments, explored
+
+
+def _attach(files: Sequence[Path], suffix: str) -> tuple[Attachment, ...]:
+    """What `sfp explore` left, under names for people."""
+    found = []
+    named = sorted(files, key=lambda file: (file.parent, file.stem))
+    for path in (file for file in named if file.suffix == suffix):
+        task = path.stem.removeprefix("explore-")
+        title = f"Explorers in {task}"
+        if task.endswith("-psd"):
+            title = f"Power spectra of their actions in {task.removesuffix('-psd')}"
+        found.append(Attachment(path, title))
+    return tuple(found)
+
+
+def _unique(name: str, taken: Sequence[str]) -> str:
+    """A name that can stand in an address, and stands for nothing else there."""
+    stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "section"
+    count, made = 1, stem
+    while made in (*taken, *RESERVED):
+        count += 1
+        made = f"{stem}-{count}"
+    return made
+
+
+def _short(root: Path, path: Path) -> str:
+    name = str(path.relative_to(root)) if path != root else path.name
+    return name.encode(errors="replace").decode()
+
+
+def reason(root: Path, path: Path, error: Exception) -> str:
+    """Which file, and why, without telling where the results lie."""
+    said = str(error) if isinstance(error, SfpError) else "it cannot be read."
+    said = said.replace(f"{path} ", "it ").replace(f"{root}{os.sep}", "")
+    return f"{_short(root, path)}: {said}"

@@ -1,0 +1,170 @@
+"""Claims: read from experiments, weighed by runs, shown and written."""
+
+import csv
+
+import numpy as np
+import pytest
+from folders import make_experiment, make_grid, make_run
+
+from sfp.report.claims import Claim, check
+from sfp.report.comparison import claim_rows, compare
+from sfp.report.groups import group_runs
+from sfp.report.html import write_report
+from sfp.report.markdown import claims, table
+from sfp.report.plots import save_figures
+from sfp.report.records import read_runs
+from sfp.report.results import read_results
+
+CLAIM = {"text": "SFP beats <SAC>", "better": "SFP", "worse": "SAC"}
+
+
+def compared(root):
+    (section,) = read_results(root).sections
+    return compare(section, np.random.default_rng(0))
+
+
+def claims_of(root, *claims):
+    make_experiment(root, claims=list(claims))
+    return compared(root).claims
+
+
+def test_verdicts_follow_the_runs(tmp_path):
+    make_grid(tmp_path)
+    right, wrong, absent, elsewhere = claims_of(
+        tmp_path,
+        CLAIM | {"tasks": ["maze", "corridor"]},
+        CLAIM | {"better": "SAC", "worse": "SFP", "tasks": ["maze"]},
+        CLAIM | {"worse": "BC", "tasks": ["maze"]},
+        CLAIM | {"tasks": ["room"]},
+    )
+    assert (right.verdict, wrong.verdict) == ("holds", "does not")
+    assert (absent.verdict, elsewhere.verdict) == ("not run", "not run")
+    assert float(right.pair.gap.value) == pytest.approx((40 + 101) / 2)
+    assert float(wrong.pair.gap.value) == -101.0
+    assert wrong.pair.tasks == ("maze",)
+
+
+def test_equal_runs_and_single_seeds_decide_nothing(tmp_path):
+    make_grid(tmp_path / "one", seeds=1)
+    (single,) = claims_of(tmp_path / "one", CLAIM | {"tasks": ["maze"]})
+    assert (single.verdict, single.pair.gap.low) == ("undecided", None)
+    make_grid(tmp_path / "same")
+    same = CLAIM | {"worse": "SFP", "tasks": ["maze"]}
+    (equal,) = claims_of(tmp_path / "same", same)
+    assert (equal.verdict, float(equal.pair.better.value)) == ("undecided", 0.5)
+
+
+def test_who_learns_sooner_shows_in_the_whole_training_only(tmp_path):
+    folders = []
+    for seed in range(3):
+        same = {"seed": seed, "level": 100.0 - seed}  # `make_run` adds the seed
+        for method, step in (("sfp", 200), ("sac", 400)):
+            folder = tmp_path / f"{method}-{seed}"
+            folders.append(make_run(folder, method=method, solves_at=step, **same))
+    groups, _ = group_runs(read_runs(folders))
+    measures = ("final", "whole")
+    claims = [Claim("", "sfp", "sac", ("maze",), measure) for measure in measures]
+    final, whole = check(claims, groups, np.random.default_rng(0))
+    assert (final.verdict, float(final.pair.gap.value)) == ("undecided", 0.0)
+    assert (whole.verdict, float(whole.pair.gap.value)) == ("holds", 25.0)
+
+
+def test_a_share_is_of_what_the_other_has(tmp_path):
+    """SAC ends at 61 in `corridor` where SFP has 101: six tenths, not seven."""
+    make_grid(tmp_path)
+    asked = CLAIM | {"better": "SAC", "worse": "SFP", "tasks": ["corridor"]}
+    shares = (0.5, 0.6, 0.7, 1.0)
+    found = claims_of(tmp_path, *(asked | {"share": share} for share in shares))
+    assert [one.verdict for one in found] == [
+        "holds",
+        *["undecided"],
+        *2 * ["does not"],
+    ]
+    for share, one in zip(shares, found, strict=True):
+        assert float(one.pair.gap.value) == pytest.approx(61 - share * 101)
+    lines = claims(compared(tmp_path)).splitlines()[2:]
+    tested = [line.split(" | ")[1] for line in lines]
+    assert tested == [*(f"SAC > {share} x SFP" for share in shares[:3]), "SAC > SFP"]
+
+
+@pytest.mark.parametrize("cut", [{"finished": False}, {"steps": 400}])
+def test_runs_that_had_less_time_decide_nothing(cut, tmp_path):
+    for seed in range(2):
+        make_run(tmp_path / f"runs/maze-sfp-s{seed}", seed=seed)
+        folder = tmp_path / f"runs/maze-sac-s{seed}"
+        make_run(folder, method="sac", seed=seed, solves_at=None, **cut)
+    (claim,) = claims_of(tmp_path, CLAIM | {"tasks": ["maze"]})
+    assert (claim.verdict, float(claim.pair.gap.value)) == ("undecided", 100.5)
+    found = compared(tmp_path)
+    assert found.against["SAC"].verdict == "undecided"
+    (note,) = [note for note in found.notes if "nothing is decided" in note]
+    assert note.startswith("SAC and SFP: their runs are not all finished, or end at")
+
+
+def test_claims_are_in_the_report_and_on_disk(tmp_path):
+    make_grid(tmp_path)
+    make_experiment(tmp_path, claims=[CLAIM | {"tasks": ["maze"], "measure": "whole"}])
+    out = tmp_path / "report.html"
+    (_, found), *_ = write_report(tmp_path, out, replays=False).compared
+    page = out.read_text()
+    assert "Claim by claim" in page
+    assert "SFP beats &lt;SAC&gt;" in page
+    files = {path.name: path for path in save_figures(found, tmp_path / "figures")}
+    with files["claims.csv"].open() as file:
+        (row,) = csv.DictReader(file)
+    assert (row["verdict"], row["n"]) == ("holds", "3")
+    assert row["measure"] == "mean return over training"
+    assert float(row["low"]) <= float(row["difference"]) <= float(row["high"])
+    assert {"final.csv", "runs.csv", "summary.csv", "curves.csv"} <= set(files)
+    with files["summary.csv"].open() as file:
+        assert {row["seed"] for row in csv.DictReader(file)} == {"0", "1", "2"}
+    assert claim_rows(found)[0]["claim"] == "SFP beats <SAC>"
+    tables = files["tables.md"].read_text()
+    assert "| method | corridor | maze | mean over all tasks |" in tables
+    assert "| SAC | 61 [60, 62]; 3 of 3 at 300 | 0 [0, 0]; 0 of 3 | 30.5 [30" in tables
+    (line,) = [line for line in tables.splitlines() if "SFP beats" in line]
+    tested = "SFP > SAC | maze | mean return over training | "
+    assert line.startswith(f"| SFP beats <SAC> | {tested}")
+    assert line.endswith(" | holds |")
+
+
+def test_a_bar_in_a_name_does_not_break_a_table():
+    lines = table(["a|b"], [["one\ntwo"]]).splitlines()
+    assert lines == ["| a\\|b |", "| --- |", "| one two |"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"measure": "best"}, "unknown measure 'best'"),
+        ({"tasks": "maze"}, "expected tasks as a list of tasks"),
+        ({"better": 3}, "expected better as text"),
+        ({"share": "half"}, "expected share as a number above 0"),
+        ({"share": -1}, "expected share as a number above 0"),
+    ],
+)
+def test_a_damaged_claim_is_named(tmp_path, wrong, words):
+    make_grid(tmp_path, seeds=1)
+    make_experiment(tmp_path, claims=[CLAIM | wrong])
+    (warning,) = read_results(tmp_path).warnings
+    assert words in warning
+
+
+def test_many_tasks_are_counted_and_what_was_not_run_is_left_out(tmp_path):
+    for task in "abcd":
+        for method in ("sfp", "sac"):
+            make_run(
+                tmp_path / "runs" / f"{task}-{method}-s0", task=task, method=method
+            )
+    tasks = {"tasks": list("abcd")}
+    make_experiment(
+        tmp_path,
+        claims=[CLAIM | tasks, CLAIM | tasks | {"worse": "BC"}],
+        aggregate=list("bcd"),
+    )
+    found = compared(tmp_path)
+    assert found.everywhere == "b, c, d"
+    assert claims(found).splitlines()[2:] == [
+        "| SFP beats <SAC> | SFP > SAC | 4 tasks | final return | 0 (n = 1) | "
+        "undecided |"
+    ]
