@@ -18,7 +18,7 @@ from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.experiments.suites import PAPER_STEPS, SUITES
 from sfp.experiments.variants import VARIANTS
-from sfp.explore.explorers import EXPLORERS
+from sfp.exploration.explorers import EXPLORERS
 from sfp.priors.models import MODELS
 from sfp.priors.store import find_shipped, shipped
 

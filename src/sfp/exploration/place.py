@@ -10,12 +10,12 @@ from typing import TypeAlias
 import gymnasium as gym
 import numpy as np
 
-from sfp.envs.adapter import Environment, Sight, make_env
+from sfp.envs.adapter import Environment, Observed, make_env
 from sfp.envs.layout import Layout
 from sfp.envs.maze import EPISODE_STEPS, get_layout
 from sfp.envs.registry import Task, get_task, maze_layout
 from sfp.errors import SfpError
-from sfp.explore.arena import Arena, Explorer, make_arena
+from sfp.exploration.arena import Arena, Explorer, make_arena
 from sfp.priors.base import Prior, unit_prior
 from sfp.priors.compatibility import check_actions, check_prior
 from sfp.types import Paths
@@ -23,7 +23,7 @@ from sfp.types import Paths
 Canvas: TypeAlias = Layout | tuple[np.ndarray, np.ndarray]
 """A maze, or two corners."""
 
-Where: TypeAlias = Callable[[Sight], np.ndarray]
+Where: TypeAlias = Callable[[Observed], np.ndarray]
 """What of an observation is the position."""
 
 
@@ -124,14 +124,14 @@ class Field:
         timed = env.has_wrapper_attr("_max_episode_steps")
         limit = env.get_wrapper_attr("_max_episode_steps") if timed else None
         self.steps = limit or EPISODE_STEPS
-        wrong = [i for i in position if not 0 <= i < environment.obs_size]
+        wrong = [i for i in position if not 0 <= i < environment.spec.state]
         if wrong:
             raise SfpError(
                 f"expected position as numbers of the observation, 0 to "
-                f"{environment.obs_size - 1}, received {wrong[0]}."
+                f"{environment.spec.state - 1}, received {wrong[0]}."
             )
         self._of_goal = environment.has_goals and not position
-        size = environment.goal_size if self._of_goal else environment.obs_size
+        size = environment.spec.goal if self._of_goal else environment.spec.state
         self._watched = np.array(position or range(size))
         of = "achieved goal" if self._of_goal else "observation"
         said = [f"{of}[{i}], scaled" for i in self._watched[:2]]
@@ -153,8 +153,8 @@ class Field:
         for _ in range(count):
             yield _Episode(self._world, self._where, rng)
 
-    def _where(self, sight: Sight) -> np.ndarray:
-        return (sight.achieved if self._of_goal else sight.obs)[self._watched]
+    def _where(self, seen: Observed) -> np.ndarray:
+        return (seen.achieved if self._of_goal else seen.obs.state)[self._watched]
 
     def fitted(self, prior: Prior, name: str) -> Prior:
         """The prior for actions that are scaled to [-1, 1]."""
@@ -184,8 +184,8 @@ class _Episode:
         self, environment: Environment, where: Where, rng: np.random.Generator
     ):
         self._world, self._where = environment, where
-        self.dims = environment.action_size
-        self._sight = environment.reset(int(rng.integers(2**31)))
+        self.dims = environment.spec.action
+        self._seen = environment.reset(int(rng.integers(2**31)))
         self._over = False
         self.position = self._positions()
         self.met: np.ndarray = np.zeros(1, bool)
@@ -196,7 +196,7 @@ class _Episode:
         """Act, until the episode is over."""
         if not self._over:
             outcome = self._world.step(actions[0])
-            self._sight = outcome.sight
+            self._seen = outcome.observed
             self._over = outcome.terminated or outcome.truncated
             paid = outcome.reward > 0
             self.met |= paid if outcome.success is None else outcome.success
@@ -207,7 +207,7 @@ class _Episode:
 
     def states(self) -> np.ndarray:
         """The observation with its goal."""
-        return self._sight.state[None]
+        return np.concatenate([*self._seen.obs[:2]])[None]
 
     def script(self, rng: np.random.Generator) -> Explorer:
         """There is none."""
@@ -216,7 +216,7 @@ class _Episode:
         )
 
     def _positions(self) -> np.ndarray:
-        return self._where(self._sight)[None].astype(np.float64)
+        return self._where(self._seen)[None].astype(np.float64)
 
 
 Place: TypeAlias = Ground | Field
