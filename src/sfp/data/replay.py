@@ -60,8 +60,8 @@ class TimeStep:
 
 
 class EpisodeReplay:
-    """A ring of time steps. An episode of T steps takes T + 1; the last has no action, and
-    each observation is stored once.
+    """A ring of time steps. An episode of T steps takes T + 1; the last has no
+    action, and each observation is stored once.
 
     Time steps are numbered from the first one ever stored. All that a transition needs
     lies at its own time step or later, so a ring that has overwritten the beginning of
