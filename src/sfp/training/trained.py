@@ -19,6 +19,7 @@ from sfp.agents.base import Act, draw_seed, shifted
 from sfp.agents.parrot import compile_warp, warping
 from sfp.arrays import load_tree, save_tree
 from sfp.envs.adapter import Environment, as_type
+from sfp.envs.scale import ActionScale
 from sfp.errors import SfpError
 from sfp.files import atomic_folder, verify_checksums
 from sfp.nets.policy import Policy
@@ -132,9 +133,9 @@ class Trained:
             scaled = self._draw(self.policy, keys, states)
         if self.flow is not None:
             scaled = self._through_flow(np.asarray(scaled), states)
-        low, high = np.array(self.spec.low), np.array(self.spec.high)
-        actions = low + (high - low) * 0.5 * (np.asarray(scaled, np.float64) + 1.0)
-        actions = as_type(np.clip(actions, low, high), self.spec.action_type)
+        scale = ActionScale(np.array(self.spec.low), np.array(self.spec.high))
+        actions = scale.execute(np.asarray(scaled, np.float64))
+        actions = as_type(actions, self.spec.action_type)
         actions = actions.reshape(len(states), *self.spec.action_shape)
         return actions[0] if single else actions
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sfp.data.trajectories import Trajectories
-from sfp.errors import SfpError
+from sfp.errors import SfpError, reason
 
 Reader = Callable[[Path, tuple[str, ...]], Trajectories]
 
@@ -21,12 +21,6 @@ def read_as(
         raise
     except Exception as error:  # libraries raise all sorts on a damaged file
         raise SfpError(
-            f"cannot read {path}: {_reason(error)}. The file is truncated, "
+            f"cannot read {path}: {reason(error)}. The file is truncated, "
             f"damaged or not {name}; copy or download it again."
         ) from error
-
-
-def _reason(error: Exception) -> str:
-    """The beginning of what a library says, which may be pages."""
-    line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-    return line if len(line) < 300 else f"{line[:300]} ..."
