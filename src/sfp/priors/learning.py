@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sfp.priors.protocols import HasLoss, Model, traits_of
+from sfp.priors.protocols import HasLoss, traits_of
 
 
 def partition(model: Any) -> tuple[Any, Any]:
@@ -22,12 +22,12 @@ def partition(model: Any) -> tuple[Any, Any]:
 
 
 def loss_of(
-    model: Model,
+    model: Any,
     key: PRNGKeyArray,
     actions: Float[Array, "batch dims"],
     contexts: Float[Array, "batch context"],
-) -> Float[Array, ""]:
-    """The model's own loss, or its negative log-likelihood."""
+) -> Any:
+    """The model's own loss, or its negative log-likelihood; one number for a batch."""
     if isinstance(model, HasLoss):
         return model.loss(key, actions, contexts)
     return -jax.vmap(model.log_prob)(actions, contexts).mean()

@@ -44,9 +44,7 @@ OURS = frozenset(entry.build for entry in MODELS.values())
 """Factories that need no probing before a fit."""
 
 
-def register_model(
-    name: str, build: Callable[..., Any], *, summary: str = "from outside"
-) -> None:
+def register_model(name: str, build: Any, *, summary: str = "from outside") -> None:
     """Give a density model of your own a name, in this process.
 
     `sfp.fit(..., model=name)` and `sfp fit --model name` then know it, and priors of it

@@ -8,15 +8,20 @@ from pathlib import Path
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, reason
 
-Reader = Callable[[Path, tuple[str, ...]], Trajectories]
+Reader = Callable[..., Trajectories]
 
 
 def read_as(
-    name: str, reader: Reader, path: Path, columns: tuple[str, ...]
+    name: str,
+    reader: Reader,
+    path: Path,
+    columns: tuple[str, ...],
+    *,
+    drop_short: bool = False,
 ) -> Trajectories:
     """What the reader of this format makes of it; all it raises is `SfpError`."""
     try:
-        return reader(path, columns)
+        return reader(path, columns, drop_short=drop_short)
     except SfpError:
         raise
     except Exception as error:  # libraries raise all sorts on a damaged file
