@@ -227,7 +227,11 @@ class Vector(Linear):
 
 
 class NumbersInside(Linear):
-    scale: float = 2.0
+    scale: float
+
+    def __init__(self, dims, context, *, key):
+        super().__init__(dims, context, key=key)
+        self.scale = 2.0
 
 
 class FreezesNothing(Linear):

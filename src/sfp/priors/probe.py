@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from sfp.errors import SfpError
 from sfp.outside import call
 from sfp.priors.learning import loss_of, partition
-from sfp.priors.protocols import HasLoss, Settles, Solves, Traits, traits_of
+from sfp.priors.protocols import HasLoss, Settles, Solves, traits_of
 
 NEEDED = {"sample": "(key, context)", "log_prob": "(action, context)"}
 
@@ -60,12 +60,7 @@ def _check_parts(model: Any, label: str) -> None:
                 f"{label} is no model: it lacks {name}{signature}. Expected the "
                 "methods of sfp.priors.protocols.Model."
             )
-    traits = getattr(model, "traits", Traits())
-    if not isinstance(traits, Traits):
-        raise SfpError(
-            f"the traits of {label} are a {type(traits).__name__}: expected "
-            "sfp.priors.protocols.Traits."
-        )
+    traits = traits_of(model)
     if not (traits.is_density or isinstance(model, (HasLoss, Solves))):
         raise SfpError(
             f"{label} is no density: expected a loss to fit and judge it by."

@@ -15,6 +15,8 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sfp.errors import SfpError
+
 
 @runtime_checkable
 class Model(Protocol):
@@ -100,4 +102,10 @@ class HasTraits(Protocol):
 
 def traits_of(model: Any) -> Traits:
     """The traits that a model or its class states, else the usual ones."""
-    return model.traits if isinstance(model, HasTraits) else Traits()
+    traits = model.traits if isinstance(model, HasTraits) else Traits()
+    if not isinstance(traits, Traits):
+        raise SfpError(
+            f"the traits of {type(model).__name__} are a {type(traits).__name__}: "
+            "expected sfp.priors.protocols.Traits."
+        )
+    return traits
