@@ -32,7 +32,7 @@ def main():
     of_data = reach(prior, pairs.actions[rows], pairs.contexts[rows])
     axis = np.linspace(-1, 1, GRID)
     box = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2).astype(np.float32)
-    box = np.asarray(prior.frame.middle) + box * np.asarray(prior.frame.half)
+    box = np.asarray(prior.frame.scale.from_unit(box))
     some = pairs.contexts[rows[:CONTEXTS]]
     of_box = reach(prior, np.tile(box, (CONTEXTS, 1)), np.repeat(some, len(box), 0))
     print(f"of the data   {(of_data <= 1).mean():.3f}")

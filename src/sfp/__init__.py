@@ -14,12 +14,13 @@ from sfp.errors import SfpError
 
 if TYPE_CHECKING:
     from sfp.data.collect import collect
-    from sfp.data.sources import load
+    from sfp.data.sources import load, register_format
     from sfp.data.trajectories import Trajectories
     from sfp.exploration.description import describe
     from sfp.exploration.explorers import explore
     from sfp.interface import fit, save_prior, train
     from sfp.priors.base import Prior
+    from sfp.priors.models import register_model
     from sfp.priors.store import load_prior
     from sfp.training.trained import Trained
 
@@ -33,6 +34,8 @@ _HOME = {
     "fit": "sfp.interface",
     "load": "sfp.data.sources",
     "load_prior": "sfp.priors.store",
+    "register_format": "sfp.data.sources",
+    "register_model": "sfp.priors.models",
     "save_prior": "sfp.interface",
     "train": "sfp.interface",
 }
@@ -48,6 +51,8 @@ __all__ = [
     "fit",
     "load",
     "load_prior",
+    "register_format",
+    "register_model",
     "save_prior",
     "train",
 ]

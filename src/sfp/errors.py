@@ -47,6 +47,12 @@ def unknown(kind: str, name: str, known: Iterable[str], remedy: str) -> SfpError
     return SfpError(f"unknown {kind} {name!r}: {hint} {remedy}")
 
 
+def reason(error: Exception) -> str:
+    """The beginning of what a library says, which may be pages."""
+    line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    return line if len(line) < 300 else f"{line[:300]} ..."
+
+
 def at_least(least: int, **counts: int) -> None:
     """Refuse a number that is too small, by its name."""
     for name, count in counts.items():

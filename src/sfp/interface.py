@@ -11,6 +11,7 @@ from sfp.data.trajectories import Trajectories
 from sfp.priors.base import Prior
 from sfp.priors.fit import PRESETS
 from sfp.priors.fit import fit as _fit
+from sfp.priors.models import find_maker
 from sfp.priors.store import make_card
 from sfp.priors.store import save_prior as _save
 from sfp.progress import fitting_progress, training_progress
@@ -38,7 +39,7 @@ def fit(data: Trajectories, **given: Any) -> Prior:
         return _fit(data, **given)
     preset = PRESETS.get(given.get("preset", "default"), PRESETS["default"])
     total = _count(given, "epochs", preset.epochs)
-    label = f"fitting {given.get('model', 'realnvp')}"
+    label = f"fitting {find_maker(given.get('model', 'realnvp')).label}"
     with fitting_progress(label, total) as advance:
         return _fit(data, **given, progress=lambda row: advance(int(row["epoch"]), row))
 

@@ -1,3 +1,5 @@
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -75,3 +77,39 @@ def test_names_as_in_the_paper():
     assert str(Conditioning(1, state=True)) == "s(t), a(t-1)"
     with pytest.raises(SfpError, match="past_actions of at least 0"):
         Conditioning(-1)
+
+
+@pytest.mark.parametrize("k", [0, 1, 3])
+def test_the_history_begins_and_goes_on_as_it_did(k):
+    """The same draws and bits as the expressions that agents and explorers had."""
+    seeds = np.random.default_rng(1).normal(size=(50, k, 2)).astype(np.float32)
+    actions = np.random.default_rng(2).normal(size=(7, 2)).astype(np.float32)
+    sees = Conditioning(k)
+    one = sees.begin(jnp.asarray(seeds), np.random.default_rng(3))
+    many = sees.begin(seeds, np.random.default_rng(3), count=7)
+    drawn = np.random.default_rng(3).integers(50, size=7)
+    np.testing.assert_array_equal(one, seeds[np.random.default_rng(3).integers(50)])
+    np.testing.assert_array_equal(many, seeds[drawn])
+    key = jax.random.key(4)
+    expected = seeds[jax.random.randint(key, (), 0, 50)]
+    np.testing.assert_array_equal(sees.begin(jnp.asarray(seeds), key), expected)
+    pushed = sees.push(many, actions)
+    old = np.concatenate([many, actions[:, None]], axis=1)[:, 1:]
+    np.testing.assert_array_equal(pushed, old)
+    np.testing.assert_array_equal(
+        sees.push(one, actions[0]), np.concatenate([one, actions[:1]])[1:]
+    )
+    assert pushed.dtype == np.float32
+
+
+@pytest.mark.parametrize("k", [0, 2])
+@pytest.mark.parametrize("state", [False, True])
+def test_a_context_is_the_history_and_the_state_if_it_is_seen(k, state):
+    rng, sees = np.random.default_rng(0), Conditioning(k, state)
+    histories, seen = rng.normal(size=(5, k, 2)), rng.normal(size=(5, 3))
+    parts = [histories.reshape(5, -1), seen[:, : 3 * state]]
+    expected = np.concatenate(parts, axis=1)
+    np.testing.assert_array_equal(sees.context(histories, seen), expected)
+    flat = sees.context(jnp.asarray(histories.reshape(5, -1)), jnp.asarray(seen))
+    np.testing.assert_allclose(flat, expected, rtol=1e-6)
+    np.testing.assert_array_equal(sees.context(histories[1], seen[1]), expected[1])

@@ -251,12 +251,14 @@ def test_a_fit_sees_the_pairs_in_the_models_units(k, state):
     pairs = conditioning.pairs(data)
     scaled = jax.vmap(fitter.frame.scale_context)(jnp.asarray(pairs.contexts))
     expected = {tuple(np.round(row, 3)) for row in np.asarray(scaled)}
-    train = fitter.conditioning.gather(fitter.train, *fitter.data)
-    for contexts in (train, fitter.held[1]):
+    batches, items = fitter.batches, np.arange(fitter.batches.size)[None]
+    key, rows = jax.random.key(0), fitter.batches.load(items)[0]
+    train = batches.make(key, batches.resident, rows).contexts
+    for contexts in (train, batches.held.contexts):
         found = {tuple(np.round(row, 3)) for row in np.asarray(contexts)}
         assert k + state == 0 or len(found - expected) <= 0.01 * len(found)
         assert contexts.shape[1] == fitter.context == pairs.contexts.shape[1]
-    assert len(fitter.train) + len(fitter.held[0]) == len(pairs.actions)
+    assert batches.size + len(batches.held.actions) == len(pairs.actions)
 
 
 def test_progress_is_told_of_every_epoch():

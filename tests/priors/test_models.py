@@ -16,7 +16,7 @@ from sfp.priors.realnvp import LOG_SCALE, PARROT, FlowSize, RealNVP
 from sfp.priors.vae import VAE
 
 CONTEXT = jnp.array([0.3, -0.6])
-DENSITIES = [name for name, entry in MODELS.items() if entry.is_density]
+DENSITIES = [name for name in MODELS if name != "deterministic"]
 FLOWS = ["realnvp", "parrot"]
 
 

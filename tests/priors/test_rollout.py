@@ -6,7 +6,7 @@ import pytest
 from sfp.errors import SfpError
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
-from sfp.priors.rollout import push, rollout
+from sfp.priors.rollout import rollout
 
 
 class Echo:
@@ -29,11 +29,12 @@ def echo(k):
 
 
 def test_history_is_oldest_first_and_moves_by_one():
-    history = jnp.array([[1.0, 1], [2, 2], [3, 3]])
-    moved = push(history, jnp.array([4.0, 4]))
-    np.testing.assert_array_equal(moved, [[2, 2], [3, 3], [4, 4]])
-    empty = jnp.zeros((0, 2))
-    assert push(empty, jnp.array([1.0, 1])).shape == (0, 2)
+    for numpy in (np, jnp):
+        history = numpy.array([[1.0, 1], [2, 2], [3, 3]])
+        moved = Conditioning(3).push(history, numpy.array([4.0, 4]))
+        np.testing.assert_array_equal(moved, [[2, 2], [3, 3], [4, 4]])
+        empty = numpy.zeros((0, 2))
+        assert Conditioning(0).push(empty, numpy.array([1.0, 1])).shape == (0, 2)
 
 
 def test_every_action_follows_from_the_last_k():

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sfp.envs.scale import ActionScale
 from sfp.errors import Empty, SfpError
 from sfp.types import Actions, Bounds, Ends
 
@@ -114,8 +115,8 @@ class Trajectories:
     @property
     def unit_actions(self) -> Actions:
         """Actions scaled to [-1, 1] by their bounds."""
-        middle, half = (self.high + self.low) / 2, (self.high - self.low) / 2
-        return ((self.actions - middle) / half).astype(np.float32)
+        scale = ActionScale(self.low, self.high)
+        return scale.to_unit(self.actions).astype(np.float32)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from sfp.envs.registry import get_task
+from sfp.envs.scale import ActionScale
 from sfp.envs.spaces import (
     GOAL_KEYS,
     Parts,
@@ -117,8 +118,8 @@ class Environment:
         """Execute an action of [-1, 1]."""
         self._steps += 1
         self._where = f"at step {self._steps} of the episode with seed {self._seed}"
-        scaled = self.low + (self.high - self.low) * (0.5 * (action + 1.0))
-        scaled = as_type(np.clip(scaled, self.low, self.high), self._dtype)
+        scale = ActionScale(self.low, self.high)
+        scaled = as_type(scale.execute(action), self._dtype)
         observation, reward, terminated, truncated, info = self._unpacked(
             5, self._call(self.env.step, scaled.reshape(self._shape))
         )

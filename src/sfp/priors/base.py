@@ -2,42 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
-
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sfp.envs.scale import ActionScale
 from sfp.errors import SfpError
 from sfp.priors.conditioning import Conditioning
+from sfp.priors.models import Maker
+from sfp.priors.protocols import Model
 
 Given = Array | np.ndarray
 """What users may pass."""
 
 CLAMP = 0.99
 """Samples keep to this share of the action range, as in the authors' code."""
-
-
-@runtime_checkable
-class Model(Protocol):
-    """A conditional distribution over scaled actions; one sample, one context.
-
-    To add a model: a class with these methods and a line in `models.MODELS`. Actions
-    come scaled to [-1, 1] by the action bounds, contexts likewise or standardised.
-    """
-
-    def sample(
-        self, key: PRNGKeyArray, context: Float[Array, " context"]
-    ) -> Float[Array, " dims"]:
-        """One action; it may lie a little outside [-1, 1]."""
-        ...
-
-    def log_prob(
-        self, action: Float[Array, " dims"], context: Float[Array, " context"]
-    ) -> Float[Array, ""]:
-        """Log density in nats."""
-        ...
 
 
 class Frame(eqx.Module):
@@ -49,14 +29,9 @@ class Frame(eqx.Module):
     state_deviation: Float[Array, " state"]
 
     @property
-    def middle(self) -> Float[Array, " dims"]:
-        """Of the action range."""
-        return (self.low + self.high) / 2
-
-    @property
-    def half(self) -> Float[Array, " dims"]:
-        """Half the action range."""
-        return (self.high - self.low) / 2
+    def scale(self) -> ActionScale:
+        """Of actions."""
+        return ActionScale(self.low, self.high)
 
     def scale_context(
         self, context: Float[Array, " context"]
@@ -65,7 +40,7 @@ class Frame(eqx.Module):
         count = len(context) - len(self.state_mean)
         past = context[:count].reshape(-1, len(self.low))
         state = (context[count:] - self.state_mean) / self.state_deviation
-        return jnp.concatenate([((past - self.middle) / self.half).ravel(), state])
+        return jnp.concatenate([self.scale.to_unit(past).ravel(), state])
 
 
 class Prior(eqx.Module):
@@ -77,6 +52,7 @@ class Prior(eqx.Module):
         seeds: contexts of past actions from the data, to begin episodes with.
         conditioning: what a context is made of.
         names: what each dimension of an action is, if known.
+        maker: how the model was built, if known: what a folder keeps of it.
     """
 
     model: Model
@@ -84,6 +60,7 @@ class Prior(eqx.Module):
     seeds: Float[Array, "seeds past dims"]
     conditioning: Conditioning = eqx.field(static=True)
     names: tuple[str, ...] = eqx.field(static=True, default=())
+    maker: Maker | None = eqx.field(static=True, default=None)
 
     @property
     def dims(self) -> int:
@@ -100,22 +77,22 @@ class Prior(eqx.Module):
     ) -> Float[Array, " dims"]:
         """One action, within 0.99 of the action range."""
         action = self.model.sample(key, self.scaled(context))
-        return self.frame.middle + self.frame.half * jnp.clip(action, -CLAMP, CLAMP)
+        return self.frame.scale.from_unit(jnp.clip(action, -CLAMP, CLAMP))
 
     def log_prob(
         self, action: Float[Given, " dims"], context: Float[Given, " context"]
     ) -> Float[Array, ""]:
         """Log density of the unclamped model at an action, in nats."""
-        scaled = (jnp.asarray(action) - self.frame.middle) / self.frame.half
+        scaled = self.frame.scale.to_unit(jnp.asarray(action))
         density = self.model.log_prob(scaled, self.scaled(context))
-        return density - jnp.log(self.frame.half).sum()
+        return density - jnp.log(self.frame.scale.half).sum()
 
     def context(
-        self, history: Float[Given, " past"], state: Float[Given, " state"]
+        self, history: Float[Given, ...], state: Float[Given, " state"]
     ) -> Float[Array, " context"]:
-        """What this prior sees of the last actions, flattened, and of a state."""
+        """What this prior sees of the last actions, flat or not, and of a state."""
         seen = jnp.asarray(state)[: len(self.frame.state_mean)]
-        return jnp.concatenate([jnp.asarray(history), seen])
+        return self.conditioning.context(jnp.asarray(history), seen)
 
     def scaled(self, context: Float[Given, " context"]) -> Float[Array, " context"]:
         """A context in the model's units."""
@@ -130,7 +107,7 @@ class Prior(eqx.Module):
 def unit_prior(prior: Prior) -> Prior:
     """The same prior over actions scaled to [-1, 1] by its bounds."""
     frame = prior.frame
-    seeds = (prior.seeds - frame.middle) / frame.half
+    seeds = frame.scale.to_unit(prior.seeds)
     ones = np.ones(prior.dims, np.float32)
     unit = eqx.tree_at(
         lambda frame: (frame.low, frame.high),

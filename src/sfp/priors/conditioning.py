@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
-from jaxtyping import Float32, Int
+from jaxtyping import Float, Float32, Int, PRNGKeyArray
 
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, at_least
@@ -68,10 +69,56 @@ class Conditioning:
             actions: of all steps.
             states: of all steps; not looked at unless the state is part of a context.
         """
+        past = self.histories(rows, actions)
+        seen = states[rows] if self.state else actions[rows][:, :0]
+        return self.context(past, seen)
+
+    def histories(
+        self, rows: Int[Any, " rows"], actions: Any
+    ) -> Float32[Any, "rows past dims"]:
+        """The past actions in front of some rows of the data, oldest first."""
         numpy = actions.__array_namespace__()
-        past = actions[rows[:, None] + numpy.arange(-self.past_actions, 0)]
-        parts = [past.reshape(len(rows), -1), *([states[rows]] if self.state else [])]
-        return numpy.concat(parts, axis=1)
+        return actions[rows[:, None] + numpy.arange(-self.past_actions, 0)]
+
+    def begin(
+        self,
+        seeds: Float[Any, "seeds past dims"],
+        rng: np.random.Generator | PRNGKeyArray,
+        count: int | None = None,
+    ) -> Float[Any, "... past dims"]:
+        """H_0: consecutive actions from the data, as if an episode had gone on.
+
+        Args:
+            seeds: to choose from.
+            rng: chooses: a NumPy generator, or a key of JAX (then all is JAX).
+            count: how many histories, on an axis in front; None is one without it.
+        """
+        if not isinstance(rng, np.random.Generator):
+            shape = () if count is None else (count,)
+            return seeds[jax.random.randint(rng, shape, 0, len(seeds))]
+        seeds = np.asarray(seeds)
+        return seeds[rng.integers(len(seeds), size=count)]
+
+    def push(
+        self, history: Float[Any, "*lead past dims"], action: Float[Any, "*lead dims"]
+    ) -> Float[Any, "*lead past dims"]:
+        """The history one time step later, when `action` was the last one."""
+        numpy = history.__array_namespace__()
+        longer = numpy.concat([history, action[..., None, :]], axis=-2)
+        return longer[..., 1:, :]
+
+    def context(
+        self, history: Float[Any, ...], state: Float[Any, "*lead state"]
+    ) -> Float[Any, "*lead context"]:
+        """What a prior is given: the past actions, flat, and the state if it sees it.
+
+        Args:
+            history: past actions, oldest first, flat or an action per row.
+            state: s_t; its leading axes are those of the context.
+        """
+        numpy = history.__array_namespace__()
+        flat = history.reshape(*state.shape[:-1], -1)
+        return numpy.concat([flat, state], axis=-1) if self.state else flat
 
     def rows(
         self, data: Trajectories

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.nets.mlp import MLP
+from sfp.priors.protocols import Traits
 
 
 class Deterministic(eqx.Module):
     """The conditional mean, by least squares (the MLP of the paper's ablation)."""
 
+    traits: ClassVar[Traits] = Traits(is_density=False)
     net: MLP
 
     def __init__(self, dims: int, context: int, *, key: PRNGKeyArray, width: int = 128):

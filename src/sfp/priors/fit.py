@@ -15,25 +15,22 @@ import optax
 
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, unknown
+from sfp.outside import call
 from sfp.priors.base import Prior
-from sfp.priors.conditioning import Conditioning, states
-from sfp.priors.models import get_model
-from sfp.priors.prepare import (
-    check_seed,
-    draw_seeds,
-    make_frame,
-    make_jitter,
-    shuffled,
-    split,
-)
+from sfp.priors.batches import Batches, DevicePairs, Units
+from sfp.priors.conditioning import Conditioning
+from sfp.priors.learning import loss_of, partition
+from sfp.priors.models import OURS, find_maker
+from sfp.priors.prepare import check_seed, make_frame, make_jitter
+from sfp.priors.probe import check_alike, check_model
+from sfp.priors.protocols import Settles, Solves, traits_of
 
 BLOCK = 500
 """Gradient steps in one call, at most: what a progress bar can show."""
 
-SETTLE = 131_072
-"""Samples that give the flow's statistics."""
-
 CHUNK = 4096
+PROBED = 8
+"""Samples that a model from outside is tried on."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +100,9 @@ class Fitter:
     Args:
         data: trajectories with the columns that the conditioning needs.
         conditioning: what the prior sees.
-        model: a name from `MODELS`.
+        model: a name from `MODELS`, or a model of one's own (see `fit`).
         fitting: how to fit.
+        batches: makes the source of batches; its arguments are those of `DevicePairs`.
         seed: decides the split, the initial weights and the order of the data.
     """
 
@@ -113,47 +111,52 @@ class Fitter:
         data: Trajectories,
         *,
         conditioning: Conditioning = Conditioning(),  # noqa: B008  (frozen)
-        model: str = "realnvp",
+        model: Any = "realnvp",
         fitting: Fitting = PRESETS["default"],
+        batches: Callable[..., Batches] = DevicePairs,
         seed: int = 0,
     ):
         check_seed(seed)
-        self.model, self.entry = model, get_model(model)
+        self.maker = find_maker(model)
         self.conditioning, self.fitting, self.seed = conditioning, fitting, seed
         self.frame, self.names = make_frame(data, conditioning), data.names
         self.jitter = jnp.asarray(make_jitter(data))
-        rows, episodes = conditioning.rows(data)
-        held_out = split(episodes, seed)
-        train, held = rows[~held_out].astype(np.int32), rows[held_out].astype(np.int32)
-        if len(train) < fitting.batch:
-            raise SfpError(
-                f"{data.source} has {len(train)} training pairs, fewer than a "
-                f"batch of {fitting.batch}: record more or lower the batch size."
-            )
-        self.seeds = draw_seeds(data, train, conditioning.past_actions, seed)
+        init_key, held_key, settle_key, self.epochs_key = jax.random.split(
+            jax.random.key(seed), 4
+        )
         self.context = conditioning.past_actions * data.dims + len(
             self.frame.state_mean
         )
-        self.init_key, held_key, settle_key, self.epochs_key = jax.random.split(
-            jax.random.key(seed), 4
+        self.initial = self.maker(data.dims, self.context, key=init_key)
+        self.traits = traits_of(self.initial)
+        self.batches = batches(
+            data,
+            conditioning,
+            Units(self.frame, self.jitter, self.traits.edge),
+            seed=seed,
+            keys=(held_key, settle_key),
         )
-        # What is held out and what gives the statistics carries frozen noise: the same
-        # question every epoch, asked of actions like those that are learned from.
-        self.data, self.train = self._scaled(data), train
-        self.held = self._pairs(held_key, shuffled(held, seed), self.data)
-        some = shuffled(train, seed, SETTLE)
-        self.settling = self._pairs(settle_key, some, self.data)
-        steps = fitting.epoch_steps or len(train) // fitting.batch
-        self.epoch_steps = steps if self.entry.by_gradient else 0
-        self.blocks = -(-steps // BLOCK) if self.entry.by_gradient else 1
+        if self.batches.size < fitting.batch:
+            raise SfpError(
+                f"{data.source} has {self.batches.size} training pairs, fewer than a "
+                f"batch of {fitting.batch}: record more or lower the batch size."
+            )
+        if self.maker.build not in OURS:
+            few = (jnp.asarray(x[:PROBED]) for x in self.batches.settling)
+            check_model(self.initial, *few, key=init_key)
+        self.seeds = self.batches.seeds
+        by_gradient = not isinstance(self.initial, Solves)
+        steps = fitting.epoch_steps or self.batches.size // fitting.batch
+        self.epoch_steps = steps if by_gradient else 0
+        self.blocks = -(-steps // BLOCK) if by_gradient else 1
         self.optimiser = self._optimiser()
         self._run = jax.jit(self._block, donate_argnums=(0, 1))
         self._log_probs = jax.jit(jax.vmap(_log_prob, in_axes=(None, 0, 0)))
 
     def begin(self) -> State:
         """The state before the first epoch."""
-        model = self.entry.build(len(self.frame.low), self.context, key=self.init_key)
-        learned, _ = self._partition(model)
+        model = self.initial
+        learned, _ = partition(model)
         score = np.array(-np.inf, np.float64)
         zero = np.array(0, np.int64)
         return State(model, self.optimiser.init(learned), model, zero, score, zero)
@@ -162,7 +165,7 @@ class Fitter:
         self, state: State, progress: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[dict[str, int | float], State]]:
         """Fit until the last epoch or until patience runs out."""
-        if not self.entry.by_gradient:
+        if isinstance(self.initial, Solves):
             if int(state.epoch) == 0:
                 yield self._solve(state)
             return
@@ -174,7 +177,7 @@ class Fitter:
 
     def prior(self, state: State) -> Prior:
         """The best prior so far."""
-        parts = self.frame, self.seeds, self.conditioning, self.names
+        parts = self.frame, self.seeds, self.conditioning, self.names, self.maker
         return Prior(state.best, *parts)
 
     def score(self, model: Any, count: int | None = None) -> float:
@@ -182,36 +185,15 @@ class Fitter:
 
         For a model without density: minus the mean squared error of scaled actions.
         """
-        actions, contexts = (x[:count] for x in self.held)
-        if not self.entry.is_density:
-            return -float(model.loss(jax.random.key(0), actions, contexts))
+        actions, contexts = (x[:count] for x in self.batches.held)
+        if not self.traits.is_density:
+            return -float(loss_of(model, jax.random.key(0), actions, contexts))
         total = 0.0
         for first in range(0, len(actions), CHUNK):
             part = slice(first, first + CHUNK)
             values = self._log_probs(model, actions[part], contexts[part])
             total += float(np.asarray(values, np.float64).sum())
-        return total / len(actions) - float(jnp.log(self.frame.half).sum())
-
-    def _scaled(self, data: Trajectories) -> tuple[jax.Array, jax.Array | None]:
-        """Actions and states of all steps in the model's units."""
-        frame = self.frame
-        actions = (jnp.asarray(data.actions) - frame.middle) / frame.half
-        if not self.conditioning.state:
-            return actions, None
-        seen = jnp.asarray(states(data))
-        return actions, (seen - frame.state_mean) / frame.state_deviation
-
-    def _pairs(self, key, rows, data) -> tuple[jax.Array, jax.Array]:
-        """Actions, with the noise that makes point masses densities, and contexts.
-
-        Contexts are put together when they are needed: all of them at once would be
-        `past_actions` times the data.
-        """
-        actions = data[0][rows]
-        noise = jax.random.uniform(key, actions.shape, minval=-1.0)
-        edge = self.entry.edge
-        actions = jnp.clip(actions + self.jitter * noise, -edge, edge)
-        return actions, self.conditioning.gather(rows, *data)
+        return total / len(actions) - float(jnp.log(self.frame.scale.half).sum())
 
     def _optimiser(self) -> optax.GradientTransformation:
         fitting = self.fitting
@@ -224,36 +206,27 @@ class Fitter:
             optax.add_decayed_weights(fitting.l2), optax.adam(rate, b1=0.9, b2=0.999)
         )
 
-    def _partition(self, model: Any) -> tuple[Any, Any]:
-        """What the optimiser moves, and the rest."""
-        learned = jax.tree.map(eqx.is_array, model)
-        for name in self.entry.frozen:
-            learned = eqx.tree_at(
-                lambda tree, n=name: getattr(tree, n), learned, replace=False
-            )
-        return eqx.partition(model, learned)
-
-    def _block(self, model, optimiser, data, rows, key):
+    def _block(self, model, optimiser, resident, loaded, key):
         """Some gradient steps in one scan."""
-        learned, rest = self._partition(model)
+        learned, rest = partition(model)
 
         def loss(learned, key, actions, contexts):
-            return eqx.combine(learned, rest).loss(key, actions, contexts)
+            return loss_of(eqx.combine(learned, rest), key, actions, contexts)
 
         def step(carry, inputs):
             learned, optimiser = carry
-            rows, key = inputs
+            loaded, key = inputs
             noise_key, loss_key = jax.random.split(key)
-            actions, contexts = self._pairs(noise_key, rows, data)
+            actions, contexts = self.batches.make(noise_key, resident, loaded)
             value, gradient = jax.value_and_grad(loss)(
                 learned, loss_key, actions, contexts
             )
             update, optimiser = self.optimiser.update(gradient, optimiser, learned)
             return (optax.apply_updates(learned, update), optimiser), value
 
-        keys = jax.random.split(key, len(rows))
+        keys = jax.random.split(key, len(jax.tree.leaves(loaded)[0]))
         (learned, optimiser), losses = jax.lax.scan(
-            step, (learned, optimiser), (rows, keys)
+            step, (learned, optimiser), (loaded, keys)
         )
         return eqx.combine(learned, rest), optimiser, losses
 
@@ -261,15 +234,19 @@ class Fitter:
         began = time.perf_counter()
         epoch, batch = int(state.epoch), self.fitting.batch
         rng = np.random.default_rng([self.seed, 100, epoch])
-        needed, pairs = self.epoch_steps * batch, len(self.train)
-        passes = [rng.permutation(pairs) for _ in range(-(-needed // pairs))]
-        order = self.train[np.concatenate(passes)[:needed]]
-        blocks = np.array_split(order.reshape(-1, batch), self.blocks)
+        needed, size = self.epoch_steps * batch, self.batches.size
+        passes = [rng.permutation(size) for _ in range(-(-needed // size))]
+        items = np.concatenate(passes)[:needed].reshape(-1, batch)
+        blocks = np.array_split(items, self.blocks)
         keys = jax.random.split(jax.random.fold_in(self.epochs_key, epoch), self.blocks)
         model, optimiser = jax.tree.map(jnp.array, (state.model, state.optimiser))
         losses = []
-        for rows, key in zip(blocks, keys, strict=True):
-            model, optimiser, values = self._run(model, optimiser, self.data, rows, key)
+        resident = self.batches.resident
+        for block, key in zip(blocks, keys, strict=True):
+            loaded = self.batches.load(block)
+            model, optimiser, values = self._run(
+                model, optimiser, resident, loaded, key
+            )
             losses.append(np.asarray(values, np.float64))
             progress()
         loss = float(np.concatenate(losses).mean())
@@ -278,16 +255,16 @@ class Fitter:
                 f"the fit diverged in epoch {epoch + 1} (loss {loss}): lower the "
                 "learning rate, or look at the data with `sfp data`."
             )
-        if hasattr(model, "settle"):
-            model = _settle(model, *self.settling)
+        if isinstance(model, Settles):
+            model = _settle(model, *self.batches.settling)
         return self._finish(state, model, optimiser, loss, began)
 
     def _solve(self, state: State):
         began = time.perf_counter()
-        actions, contexts = (np.asarray(x) for x in self.settling)
-        model = state.model.solve(
-            actions, contexts, np.random.default_rng([self.seed, 100])
-        )
+        samples = (np.asarray(x) for x in self.batches.settling)
+        rng, what = np.random.default_rng([self.seed, 100]), f"{self.maker.label}.solve"
+        model = call(what, state.model.solve, *samples, rng)
+        check_alike(model, state.model, what)
         return self._finish(state, model, state.optimiser, float("nan"), began)
 
     def _finish(self, state: State, model, optimiser, loss: float, began: float):
@@ -329,7 +306,7 @@ def fit(
     *,
     past_actions: int = 1,
     state: bool = False,
-    model: str = "realnvp",
+    model: Any = "realnvp",
     preset: str = "default",
     seed: int = 0,
     progress: Callable[[dict[str, int | float]], None] = lambda row: None,
@@ -341,7 +318,9 @@ def fit(
         data: recorded actions; with `state`, observations too.
         past_actions: how many of them the prior sees.
         state: whether it also sees the state (a behavioural prior).
-        model: a name from `MODELS`.
+        model: a name from `sfp list models`; or a class or factory of your own, called
+            as `model(dims, context, key=key)` (a `functools.partial` states further
+            arguments); or a model of the data's sizes, to start from its weights.
         preset: `default`, or `paper` for its protocol (100 passes at 1e-4).
         seed: decides everything.
         progress: called with each epoch's row (`epoch`, `loss`, `held_out`, ...); try

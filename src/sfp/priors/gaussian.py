@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.nets.mlp import MLP
 from sfp.priors.normal import log_normal
+from sfp.priors.protocols import Traits
 
 EDGE = 1e-3
 """Data is clipped to 1 - EDGE before the fit: atanh is infinite at a bound."""
@@ -24,6 +27,7 @@ class Gaussian(eqx.Module):
     of u.
     """
 
+    traits: ClassVar[Traits] = Traits(edge=1 - EDGE)
     net: MLP
 
     def __init__(self, dims: int, context: int, *, key: PRNGKeyArray, width: int = 128):
@@ -55,12 +59,3 @@ class Gaussian(eqx.Module):
         normal = log_normal(jnp.arctanh(action), mean, log_deviation)
         density = normal - jnp.log1p(-action * action)
         return jnp.where(inside, density, -jnp.inf).sum()
-
-    def loss(
-        self,
-        key: PRNGKeyArray,
-        actions: Float[Array, "batch dims"],
-        contexts: Float[Array, "batch context"],
-    ) -> Float[Array, ""]:
-        """Negative log-likelihood."""
-        return -jax.vmap(self.log_prob)(actions, contexts).mean()

@@ -1,39 +1,31 @@
-"""The table of density models: adding one is adding a line."""
+"""The table of density models, and how a model from outside gets into it."""
 
 from __future__ import annotations
 
-import math
+import functools
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from sfp.errors import unknown
+from sfp.outside import call, check_callable, register
 from sfp.priors.deterministic import Deterministic
-from sfp.priors.gaussian import EDGE, Gaussian
+from sfp.priors.gaussian import Gaussian
 from sfp.priors.lscde import LSCDE
+from sfp.priors.protocols import Model
 from sfp.priors.realnvp import PARROT, RealNVP
 from sfp.priors.vae import VAE
+
+SIGNATURE = "(dims, context, *, key) that returns a model"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A model: how to build it, and whether its `log_prob` is a density.
-
-    Attributes:
-        build: takes dims, context and a key.
-        summary: one line for `sfp list`.
-        is_density: False for a point mass.
-        by_gradient: False if it is solved in closed form.
-        frozen: names of the fields that are not learned by gradient.
-        edge: actions are clipped to ± this before the model sees them.
-    """
+    """A line of the table: a class or factory, and one line for `sfp list`."""
 
     build: Callable[..., Any]
     summary: str
-    is_density: bool = True
-    by_gradient: bool = True
-    frozen: tuple[str, ...] = ()
-    edge: float = math.inf
 
 
 def _parrot(dims: int, context: int, *, key: Any) -> RealNVP:
@@ -41,25 +33,31 @@ def _parrot(dims: int, context: int, *, key: Any) -> RealNVP:
 
 
 MODELS: dict[str, Entry] = {
-    "realnvp": Entry(
-        RealNVP,
-        "conditional Real NVP flow, the paper's (default)",
-        frozen=("means", "variances"),
-    ),
-    "parrot": Entry(
-        _parrot,
-        "Real NVP of PARROT's size with a 3 x 256 encoder",
-        frozen=("means", "variances"),
-    ),
-    "vae": Entry(VAE, "conditional variational auto-encoder", frozen=("latents",)),
-    "lscde": Entry(
-        LSCDE, "least-squares conditional density estimation", by_gradient=False
-    ),
-    "deterministic": Entry(
-        Deterministic, "the mean next action, without noise", is_density=False
-    ),
-    "gaussian": Entry(Gaussian, "tanh-Gaussian, for the KL baseline", edge=1 - EDGE),
+    "realnvp": Entry(RealNVP, "conditional Real NVP flow, the paper's (default)"),
+    "parrot": Entry(_parrot, "Real NVP of PARROT's size with a 3 x 256 encoder"),
+    "vae": Entry(VAE, "conditional variational auto-encoder"),
+    "lscde": Entry(LSCDE, "least-squares conditional density estimation"),
+    "deterministic": Entry(Deterministic, "the mean next action, without noise"),
+    "gaussian": Entry(Gaussian, "tanh-Gaussian, for the KL baseline"),
 }
+OURS = frozenset(entry.build for entry in MODELS.values())
+"""Factories that need no probing before a fit."""
+
+
+def register_model(name: str, build: Any, *, summary: str = "from outside") -> None:
+    """Give a density model of your own a name, in this process.
+
+    `sfp.fit(..., model=name)` and `sfp fit --model name` then know it, and priors of it
+    can be saved and loaded.
+
+    Args:
+        name: that no other model has.
+        build: a class or factory, called as `build(dims, context, key=key)`; see
+            `sfp.priors.protocols` for what it returns.
+        summary: one line for `sfp list models`.
+    """
+    check_callable(f"the model {name!r}", build, SIGNATURE)
+    register(MODELS, "model", name, Entry(build, summary))
 
 
 def get_model(name: str) -> Entry:
@@ -67,3 +65,67 @@ def get_model(name: str) -> Entry:
     if name not in MODELS:
         raise unknown("model", name, MODELS, "See `sfp list models`.")
     return MODELS[name]
+
+
+@dataclass(frozen=True)
+class Maker:
+    """How a model is built: a class or factory and its plain arguments.
+
+    Attributes:
+        build: a class or factory.
+        arguments: keyword arguments beyond the sizes, as JSON.
+    """
+
+    build: Callable[..., Any]
+    arguments: str = "{}"
+
+    @property
+    def name(self) -> str | None:
+        """The registered name, which a folder keeps in place of code."""
+        known = (name for name, entry in MODELS.items() if entry.build is self.build)
+        return next(known, None)
+
+    @property
+    def label(self) -> str:
+        """The registered name, or that of the class or function."""
+        build = self.build
+        while isinstance(build, functools.partial):
+            build = build.func
+        return self.name or getattr(build, "__name__", type(build).__name__)
+
+    def __call__(self, dims: int, context: int, *, key: Any) -> Any:
+        """A model of these sizes."""
+        given = json.loads(self.arguments)
+        what = f"the model {self.label}, built from (dims, context, key=key)"
+        return call(what, self.build, dims, context, key=key, **given)
+
+
+class Given:
+    """The factory of a model that exists already."""
+
+    def __init__(self, model: Any):
+        self.model, self.__name__ = model, type(model).__name__
+
+    def __call__(self, dims: int, context: int, *, key: Any) -> Any:
+        """The same one each time; a fit begins with its weights."""
+        return self.model
+
+
+def find_maker(model: Any) -> Maker:
+    """How to build what a user means: a name, a class or factory, or an instance.
+
+    A `functools.partial` of a class states further arguments. An instance must have the
+    sizes of the data.
+    """
+    if isinstance(model, str):
+        return Maker(get_model(model).build)
+    made = isinstance(model, Model) and not isinstance(model, type)
+    if made or not callable(model):
+        return Maker(Given(model))
+    if isinstance(model, functools.partial) and not (model.args or Maker(model).name):
+        try:
+            given = json.dumps(model.keywords, sort_keys=True, allow_nan=False)
+            return Maker(model.func, given)
+        except (TypeError, ValueError):  # such arguments serve a fit, not a folder
+            return Maker(model)
+    return Maker(model)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sfp.data.trajectories import Trajectories
+from sfp.envs.scale import ActionScale
 from sfp.errors import SfpError
 from sfp.priors.base import Frame
 from sfp.priors.conditioning import Conditioning, states
@@ -70,8 +71,7 @@ def make_jitter(data: Trajectories) -> np.ndarray:
     quarter of the gap between discrete values, 0.01 of the half range for constants and
     for dimensions that saturate, and 0.002 (invisible) for all others.
     """
-    middle, half = (data.high + data.low) / 2, (data.high - data.low) / 2
-    scaled = (data.actions - middle) / half
+    scaled = ActionScale(data.low, data.high).to_unit(data.actions)
     if (scaled.max(axis=0) == scaled.min(axis=0)).all():
         raise SfpError(
             f"{data.source}: all actions are the same: there is nothing to learn."
@@ -89,11 +89,11 @@ def make_jitter(data: Trajectories) -> np.ndarray:
 
 
 def draw_seeds(
-    data: Trajectories, rows: np.ndarray, past_actions: int, seed: int
+    data: Trajectories, rows: np.ndarray, conditioning: Conditioning, seed: int
 ) -> jax.Array:
     """Runs of past actions in front of some rows, to begin an episode with."""
     picked = rows[np.random.default_rng([seed, 11]).integers(len(rows), size=SEEDS)]
-    return jnp.asarray(data.actions[picked[:, None] + np.arange(-past_actions, 0)])
+    return jnp.asarray(conditioning.histories(picked, data.actions))
 
 
 def shuffled(rows: np.ndarray, seed: int, count: int | None = None) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.nets.mlp import MLP
 from sfp.priors.normal import log_normal
+from sfp.priors.protocols import Traits
 
 LOG_SCALE = 3.0
 """Log-scales are bounded by this: unbounded ones overflow away from the data."""
@@ -136,6 +137,7 @@ class RealNVP(eqx.Module):
         variances: likewise.
     """
 
+    traits: ClassVar[Traits] = Traits(frozen=("means", "variances"))
     encoders: tuple[MLP, ...]
     couplings: tuple[Coupling, ...]
     norms: tuple[BatchNorm, ...]

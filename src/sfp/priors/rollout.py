@@ -11,18 +11,6 @@ from sfp.errors import SfpError
 from sfp.priors.base import Prior
 
 
-def begin(prior: Prior, key: PRNGKeyArray) -> Float[Array, "past dims"]:
-    """The past actions to begin an episode with: consecutive ones from the data."""
-    return prior.seeds[jax.random.randint(key, (), 0, len(prior.seeds))]
-
-
-def push(
-    history: Float[Array, "past dims"], action: Float[Array, " dims"]
-) -> Float[Array, "past dims"]:
-    """The history one step later."""
-    return jnp.concatenate([history, action[None]])[1:]
-
-
 def rollout(
     prior: Prior, key: PRNGKeyArray, *, count: int, steps: int
 ) -> Float[Array, "count steps dims"]:
@@ -36,13 +24,15 @@ def rollout(
 
 @eqx.filter_jit
 def _rollout(prior, key, count, steps):
+    sees, unseen = prior.conditioning, jnp.zeros(0)
+
     def step(history, key):
-        action = prior.sample(key, history.ravel())
-        return push(history, action), action
+        action = prior.sample(key, sees.context(history, unseen))
+        return sees.push(history, action), action
 
     def one(key):
         seed_key, step_key = jax.random.split(key)
         keys = jax.random.split(step_key, steps)
-        return jax.lax.scan(step, begin(prior, seed_key), keys)[1]
+        return jax.lax.scan(step, sees.begin(prior.seeds, seed_key), keys)[1]
 
     return jax.vmap(one)(jax.random.split(key, count))

@@ -8,7 +8,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from sfp.files import atomic_file, locked
 from sfp.priors.base import Prior
 from sfp.priors.conditioning import states
 from sfp.priors.fit import Fitter, State
-from sfp.priors.store import CONFIG, Card, save_prior
+from sfp.priors.store import CONFIG, Card, fingerprint, make_card, save_prior
 
 PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy")
 Row = dict[str, int | float]
@@ -59,8 +59,11 @@ def fit_to(
         progress: called with the number of blocks done and the last epoch's row.
         extras: adds the model card and pictures to the folder.
     """
+    first = fitter.prior(fitter.begin())
+    card = make_card(first)  # a prior that cannot be kept is refused before the fit
     request = {
-        "model": fitter.model,
+        "model": card.model,
+        "weights": fingerprint(first),
         "preset": preset,
         "conditioning": asdict(fitter.conditioning),
         "fitting": asdict(fitter.fitting),
@@ -94,7 +97,7 @@ def fit_to(
                     save_tree(draft, state)
                 _log(events, row)
         prior = fitter.prior(state)
-        card = make_card(prior, data, fitter, state, request)
+        card = filled(card, data, fitter, state, request)
 
         def fill(folder: Path) -> None:
             for name in TABLES:
@@ -127,23 +130,16 @@ def _fingerprint(data: Trajectories, fitter: Fitter) -> str:
     return f"{data.fingerprint}+{seen}"
 
 
-def make_card(
-    prior: Prior,
+def filled(
+    card: Card,
     data: Trajectories,
     fitter: Fitter,
     state: State,
     request: dict[str, Any],
 ) -> Card:
-    """What the folder says about a fitted prior."""
-    return Card(
-        model=request["model"],
-        past_actions=prior.conditioning.past_actions,
-        state=prior.conditioning.state,
-        dims=prior.dims,
-        state_size=len(prior.frame.state_mean),
-        seeds=len(prior.seeds),
-        low=[float(x) for x in prior.frame.low],
-        high=[float(x) for x in prior.frame.high],
+    """The card with what is known of the data and of the fit."""
+    return replace(
+        card,
         rate=data.rate,
         data={
             "source": data.source,
@@ -163,7 +159,6 @@ def make_card(
         },
         score=fitter.score(state.best),
         versions=request["versions"],
-        names=list(prior.names),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Callable
@@ -20,7 +21,8 @@ from sfp.errors import SfpError, unknown
 from sfp.files import atomic_folder, verify_checksums
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
-from sfp.priors.models import MODELS
+from sfp.priors.models import MODELS, Maker
+from sfp.priors.probe import check_alike
 
 FORMAT = 2
 WEIGHTS = "prior.safetensors"
@@ -50,6 +52,7 @@ class Card:
         versions: of the software.
         format: of this folder.
         names: what each dimension of an action is; empty if not known.
+        arguments: what the model was built with beyond its sizes.
     """
 
     model: str
@@ -67,6 +70,7 @@ class Card:
     versions: dict[str, str] = field(default_factory=dict)
     format: int = FORMAT
     names: list[str] = field(default_factory=list)
+    arguments: dict[str, Any] = field(default_factory=dict)
 
     @property
     def conditioning(self) -> Conditioning:
@@ -102,16 +106,33 @@ def make_card(prior: Prior) -> Card:
     past, dims = prior.seeds.shape[1:]
     low, high = (np.asarray(b).tolist() for b in (prior.frame.low, prior.frame.high))
     size = len(prior.frame.state_mean)
-    for model in MODELS:
-        sizes = past, size > 0, dims, size, len(prior.seeds)
-        card = Card(model, *sizes, low, high, names=list(prior.names))
-        like = eqx.filter_eval_shape(_skeleton, card)
-        if jax.tree.structure(like) == jax.tree.structure(prior) and all(
-            a.shape == b.shape
-            for a, b in zip(jax.tree.leaves(like), jax.tree.leaves(prior), strict=True)
-        ):
-            return card
-    raise SfpError(f"{type(prior.model).__name__} is none of the models of `sfp list`.")
+    sizes = past, size > 0, dims, size, len(prior.seeds)
+    maker = prior.maker if prior.maker and prior.maker.name else _guess(prior)
+    return Card(
+        str(maker.name),
+        *sizes,
+        low,
+        high,
+        names=list(prior.names),
+        arguments=json.loads(maker.arguments),
+    )
+
+
+def _guess(prior: Prior) -> Maker:
+    """A registered model that looks like a prior's, of which the maker is not known."""
+    key = jax.random.key(0)
+    for entry in MODELS.values():
+        maker = Maker(entry.build)
+        with contextlib.suppress(SfpError):  # one from outside may refuse these sizes
+            like = eqx.filter_eval_shape(maker, prior.dims, prior.context_size, key=key)
+            check_alike(prior.model, like, "saving")
+            return maker
+    kind = prior.maker.label if prior.maker else type(prior.model).__name__
+    raise SfpError(
+        f"{kind} is none of the models of `sfp list models`, so that a folder could "
+        f"not name it: call sfp.register_model('a-name', {kind}) before you save it; "
+        "its arguments must be plain JSON."
+    )
 
 
 def load_prior(name: str | Path) -> Prior:
@@ -127,7 +148,7 @@ def open_prior(name: str | Path) -> tuple[Prior, Card]:
     for bound, stated in ((prior.frame.low, card.low), (prior.frame.high, card.high)):
         if not jnp.allclose(bound, jnp.asarray(stated, jnp.float32)):
             raise SfpError(f"{folder}: {CONFIG} and {WEIGHTS} disagree on the bounds.")
-    probe = jnp.concatenate([prior.seeds[0].ravel(), prior.frame.state_mean])
+    probe = prior.context(prior.seeds[0], prior.frame.state_mean)
     sample = prior.sample(jax.random.key(0), probe)
     scales = prior.frame.state_deviation
     if not (jnp.isfinite(sample).all() and (scales > 0).all()):
@@ -193,8 +214,11 @@ def _read_card(path: Path) -> Card:
         sizes = card.past_actions, card.dims, card.state_size, card.seeds
         if not all(type(s) is int and 0 <= s <= LARGEST for s in sizes):
             raise ValueError(f"sizes {sizes} are not whole numbers up to {LARGEST}")
-        if card.model not in MODELS or type(card.state) is not bool or card.dims < 1:
-            raise ValueError(f"unknown model {card.model!r} or wrong types")
+        if type(card.model) is not str or type(card.state) is not bool or card.dims < 1:
+            raise ValueError("model, state or dims is of a wrong type")
+        if card.model not in MODELS:
+            remedy = f"{path} names it: call sfp.register_model({card.model!r}, ...)"
+            raise unknown("model", card.model, MODELS, f"{remedy} before you load it.")
         if not all(type(x) in (int, float) for x in (*card.low, *card.high)):
             raise ValueError("the action bounds are not numbers")
         if len(card.low) != card.dims or len(card.high) != card.dims:
@@ -209,7 +233,7 @@ def _read_card(path: Path) -> Card:
             raise ValueError("the names of the actions are not text")
         if len(card.names) not in (0, card.dims):
             raise ValueError(f"expected {card.dims} names of actions")
-        for part in (card.data, card.fit, card.versions):
+        for part in (card.data, card.fit, card.versions, card.arguments):
             part.items()
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise SfpError(
@@ -222,8 +246,9 @@ def _read_card(path: Path) -> Card:
 def _skeleton(card: Card) -> Prior:
     """A prior of the right structure, to be filled."""
     context = card.past_actions * card.dims + card.state_size
-    model = MODELS[card.model].build(card.dims, context, key=jax.random.key(0))
+    maker = Maker(MODELS[card.model].build, json.dumps(card.arguments, sort_keys=True))
+    model = maker(card.dims, context, key=jax.random.key(0))
     action, state = jnp.zeros(card.dims), jnp.zeros(card.state_size)
     seeds = jnp.zeros((card.seeds, card.past_actions, card.dims))
     frame = Frame(action, action, state, state)
-    return Prior(model, frame, seeds, card.conditioning, tuple(card.names))
+    return Prior(model, frame, seeds, card.conditioning, tuple(card.names), maker)

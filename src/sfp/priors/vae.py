@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.nets.mlp import MLP
 from sfp.priors.normal import log_normal
+from sfp.priors.protocols import Traits
 
 LOG_DEVIATION = (-5.0, 1.0)
 """Bounds of the log standard deviations."""
@@ -26,6 +29,7 @@ class VAE(eqx.Module):
     model's with their number.
     """
 
+    traits: ClassVar[Traits] = Traits(frozen=("latents",))
     encoder: MLP
     decoder: MLP
     latents: Float[Array, "count latent"]

@@ -26,7 +26,7 @@ def warp(
     """The action a = f(z(u); context) that u stands for, in the prior's own units."""
     assert isinstance(prior.model, RealNVP)
     action = prior.model.inverse(latent(jnp.asarray(unit)), prior.scaled(context))
-    return prior.frame.middle + prior.frame.half * jnp.clip(action, -CLAMP, CLAMP)
+    return prior.frame.scale.from_unit(jnp.clip(action, -CLAMP, CLAMP))
 
 
 def reach(
@@ -40,7 +40,7 @@ def reach(
     """
 
     def needed(action, context):
-        scaled = (action - prior.frame.middle) / prior.frame.half
+        scaled = prior.frame.scale.to_unit(action)
         z, _ = prior.model.forward(scaled, prior.scaled(context))  # pyright: ignore[reportAttributeAccessIssue]
         unit = jnp.abs(ndtr(z) - 0.5).max() / (0.5 * SHARE)
         return jnp.where(jnp.abs(scaled).max() > CLAMP, jnp.inf, unit)

@@ -17,6 +17,7 @@ from sfp.agents.controller import Greedy, Warped
 from sfp.arrays import load_tree, save_tree
 from sfp.config import Networks
 from sfp.envs.adapter import Environment, as_type
+from sfp.envs.scale import ActionScale
 from sfp.envs.spaces import as_image, channels_first
 from sfp.errors import SfpError
 from sfp.files import atomic_folder, verify_checksums
@@ -149,9 +150,9 @@ class Trained:
             scaled = self._draw(self.policy, keys, features)
         if isinstance(self.controller, Warped):
             scaled = self._through_flow(self.controller, np.asarray(scaled), seen)
-        low, high = np.array(self.spec.low), np.array(self.spec.high)
-        actions = low + (high - low) * 0.5 * (np.asarray(scaled, np.float64) + 1.0)
-        actions = as_type(np.clip(actions, low, high), self.spec.action_type)
+        scale = ActionScale(np.array(self.spec.low), np.array(self.spec.high))
+        actions = scale.execute(np.asarray(scaled, np.float64))
+        actions = as_type(actions, self.spec.action_type)
         actions = actions.reshape(len(features), *self.spec.action_shape)
         return actions[0] if single else actions
 

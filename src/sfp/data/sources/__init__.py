@@ -1,22 +1,20 @@
 """Recordings in any format: `load` finds out which one it is.
 
-Each format is a module with `matches(path)` and `read(path, columns, drop_short)`.
+Each format is a module with `matches(path)` and `read(path, columns, drop_short)`;
+`register_format` adds one from outside.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 
-from sfp.data.sources import folder, hdf5, lerobot, minari, npy, npz, table
-from sfp.data.sources.reading import read_as
+from sfp.data.sources import minari
+from sfp.data.sources.formats import FORMATS, find_format, register_format
 from sfp.data.sources.stated import with_stated
 from sfp.data.trajectories import COLUMNS, Trajectories
-from sfp.errors import MissingColumn, SfpError, unknown
-
-FORMATS = (minari, lerobot, hdf5, npz, npy, table, folder)
+from sfp.errors import MissingColumn, unknown
 
 
 def load(
@@ -49,14 +47,8 @@ def load(
         raise unknown("column", column, COLUMNS, "Ask for one of these.")
     wanted = tuple(c for c in COLUMNS if c in columns)
     path = _find(source)
-    for module in FORMATS:
-        if module.matches(path):
-            reader = partial(module.read, drop_short=drop_short)
-            return with_stated(read_as(module.NAME, reader, path, wanted), path)
-    raise SfpError(
-        f"cannot tell the format of {path}: expected a Minari or LeRobot folder, an "
-        ".hdf5 (D4RL, robomimic), .npz, .npy or .csv file, or a folder of such files."
-    )
+    data = find_format(path).read(path, wanted, drop_short=drop_short)
+    return with_stated(data, path)
 
 
 def _find(source: str | Path) -> Path:
@@ -73,4 +65,4 @@ def _find(source: str | Path) -> Path:
     raise unknown("dataset", str(source), minari.local_datasets(), remedy)
 
 
-__all__ = ["FORMATS", "load"]
+__all__ = ["FORMATS", "load", "register_format"]

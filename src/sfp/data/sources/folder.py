@@ -52,7 +52,7 @@ def read(
     parts: list[Trajectories] = []
     for file in files:
         try:
-            part = read_as(name, partial(reader, drop_short=drop_short), file, columns)
+            part = read_as(name, reader, file, columns, drop_short=drop_short)
         except Empty:
             if not drop_short:
                 raise

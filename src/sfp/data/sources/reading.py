@@ -6,27 +6,26 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sfp.data.trajectories import Trajectories
-from sfp.errors import SfpError
+from sfp.errors import SfpError, reason
 
-Reader = Callable[[Path, tuple[str, ...]], Trajectories]
+Reader = Callable[..., Trajectories]
 
 
 def read_as(
-    name: str, reader: Reader, path: Path, columns: tuple[str, ...]
+    name: str,
+    reader: Reader,
+    path: Path,
+    columns: tuple[str, ...],
+    *,
+    drop_short: bool = False,
 ) -> Trajectories:
     """What the reader of this format makes of it; all it raises is `SfpError`."""
     try:
-        return reader(path, columns)
+        return reader(path, columns, drop_short=drop_short)
     except SfpError:
         raise
     except Exception as error:  # libraries raise all sorts on a damaged file
         raise SfpError(
-            f"cannot read {path}: {_reason(error)}. The file is truncated, "
+            f"cannot read {path}: {reason(error)}. The file is truncated, "
             f"damaged or not {name}; copy or download it again."
         ) from error
-
-
-def _reason(error: Exception) -> str:
-    """The beginning of what a library says, which may be pages."""
-    line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-    return line if len(line) < 300 else f"{line[:300]} ..."

@@ -1,0 +1,44 @@
+"""Actions between an environment's bounds and [-1, 1]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class ActionScale:
+    """The bounds of actions, in NumPy or in JAX; both ways to [-1, 1] and back.
+
+    Attributes:
+        low: lower bound per dimension.
+        high: upper bound per dimension.
+    """
+
+    low: Any
+    high: Any
+
+    @property
+    def middle(self) -> Any:
+        """The centre of the range, which is 0 in [-1, 1]."""
+        return (self.low + self.high) / 2
+
+    @property
+    def half(self) -> Any:
+        """Half the width of the range, which is 1 in [-1, 1]."""
+        return (self.high - self.low) / 2
+
+    def to_unit(self, actions: Any) -> Any:
+        """Actions in units of the bounds; those outside the bounds lie outside."""
+        return (actions - self.middle) / self.half
+
+    def from_unit(self, units: Any) -> Any:
+        """The inverse of `to_unit`, up to rounding."""
+        return self.middle + self.half * units
+
+    def execute(self, units: np.ndarray) -> np.ndarray:
+        """What an environment is given: `low` at -1, and never outside the bounds."""
+        actions = self.low + (self.high - self.low) * (0.5 * (units + 1.0))
+        return np.clip(actions, self.low, self.high)

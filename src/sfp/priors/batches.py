@@ -1,0 +1,136 @@
+"""Where the batches of a fit come from."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from sfp.data.trajectories import Trajectories
+from sfp.priors.base import Frame
+from sfp.priors.conditioning import Conditioning, states
+from sfp.priors.prepare import draw_seeds, shuffled, split
+
+SETTLE = 131_072
+"""Samples that give a model's statistics."""
+
+
+class Samples(NamedTuple):
+    """Scaled actions, each with its context; NumPy arrays may stay off the device."""
+
+    actions: Any
+    contexts: Any
+
+
+class Units(NamedTuple):
+    """How actions and contexts become what a model sees.
+
+    Attributes:
+        frame: the scales.
+        jitter: half the width of the noise that makes point masses densities.
+        edge: actions are clipped to ± this.
+    """
+
+    frame: Frame
+    jitter: Float[Array, " dims"]
+    edge: float
+
+
+@runtime_checkable
+class Batches(Protocol):
+    """What a fit learns from, a block of gradient steps at a time.
+
+    Only `resident` has to fit on the device; `load` brings the rest block by block.
+
+    Attributes:
+        size: how many samples there are to learn from.
+        resident: a tree of arrays that every step can use.
+        held: samples that are held out, to judge by.
+        settling: samples that stand for all: for `settle` and `solve`.
+        seeds: past actions to begin episodes with.
+    """
+
+    size: int
+    resident: Any
+    held: Samples
+    settling: Samples
+
+    @property
+    def seeds(self) -> Float[Array, "seeds past dims"]:
+        """Past actions to begin episodes with."""
+        ...
+
+    def load(self, items: Int[np.ndarray, "steps batch"]) -> Any:
+        """What some steps need of samples 0 to size - 1: a tree, steps in front."""
+        ...
+
+    def make(self, key: PRNGKeyArray, resident: Any, loaded: Any) -> Samples:
+        """The samples of one step, inside XLA."""
+        ...
+
+
+class DevicePairs:
+    """Pairs of an action and its context, gathered from all steps on the device.
+
+    Contexts are put together when they are needed: all of them at once would be
+    `past_actions` times the data.
+
+    Args:
+        data: trajectories with the columns that the conditioning needs.
+        conditioning: what a context is.
+        units: what the model sees of actions and states.
+        seed: decides the split.
+        keys: noise of the held-out samples and of those that stand for all. It is
+            frozen: the same question every epoch, asked of actions like those that are
+            learned from.
+    """
+
+    def __init__(
+        self,
+        data: Trajectories,
+        conditioning: Conditioning,
+        units: Units,
+        *,
+        seed: int,
+        keys: tuple[PRNGKeyArray, PRNGKeyArray],
+    ):
+        rows, episodes = conditioning.rows(data)
+        held_out = split(episodes, seed)
+        train, held = (rows[x].astype(np.int32) for x in (~held_out, held_out))
+        self._data, self._conditioning, self._seed = data, conditioning, seed
+        self._units, self._train, self.size = units, train, len(train)
+        self.resident = self._scaled()
+        self.held = self.make(keys[0], self.resident, shuffled(held, seed))
+        some = shuffled(train, seed, SETTLE)
+        self.settling = self.make(keys[1], self.resident, some)
+
+    @property
+    def seeds(self) -> Float[Array, "seeds past dims"]:
+        """Runs of past actions in front of some samples."""
+        return draw_seeds(self._data, self._train, self._conditioning, self._seed)
+
+    def load(
+        self, items: Int[np.ndarray, "steps batch"]
+    ) -> Int[np.ndarray, "steps batch"]:
+        """The rows of the data: a few bytes."""
+        return self._train[items]
+
+    def make(self, key: PRNGKeyArray, resident: Any, loaded: Any) -> Samples:
+        """Actions, with the noise that makes point masses densities, and contexts."""
+        _, jitter, edge = self._units
+        actions = resident[0][loaded]
+        noise = jax.random.uniform(key, actions.shape, minval=-1.0)
+        actions = jnp.clip(actions + jitter * noise, -edge, edge)
+        return Samples(actions, self._conditioning.gather(loaded, *resident))
+
+    def _scaled(self) -> tuple[jax.Array, jax.Array | None]:
+        """Actions and states of all steps in the model's units."""
+        frame, data = self._units.frame, self._data
+        actions = frame.scale.to_unit(jnp.asarray(data.actions))
+        if not self._conditioning.state:
+            return actions, None
+        seen = jnp.asarray(states(data))
+        return actions, (seen - frame.state_mean) / frame.state_deviation

@@ -1,0 +1,111 @@
+"""What the fitter, the store and the agents call on a density model.
+
+A model is a tree of arrays, as an `equinox.Module` is. `Model` is what every model must
+have; each of the other protocols is one more thing that a model can do. A class or
+factory builds it from `(dims, context, *, key)`; further keyword arguments with
+defaults are welcome.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from sfp.errors import SfpError
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A conditional distribution over scaled actions; one action, one context.
+
+    Actions come scaled to [-1, 1] by the action bounds, past actions in a context
+    likewise, and states standardised. Callers `vmap`.
+    """
+
+    def sample(
+        self, key: PRNGKeyArray, context: Float[Array, " context"]
+    ) -> Float[Array, " dims"]:
+        """One action; it may lie a little outside [-1, 1]."""
+        ...
+
+    def log_prob(
+        self, action: Float[Array, " dims"], context: Float[Array, " context"]
+    ) -> Float[Array, ""]:
+        """Log density in nats."""
+        ...
+
+
+@runtime_checkable
+class HasLoss(Protocol):
+    """A model fitted by another loss than its negative log-likelihood."""
+
+    def loss(
+        self,
+        key: PRNGKeyArray,
+        actions: Float[Array, "batch dims"],
+        contexts: Float[Array, "batch context"],
+    ) -> Float[Array, ""]:
+        """What gradient steps decrease."""
+        ...
+
+
+@runtime_checkable
+class Solves(Protocol):
+    """A model fitted in one call instead of by gradient steps."""
+
+    def solve(
+        self, actions: np.ndarray, contexts: np.ndarray, rng: np.random.Generator
+    ) -> Any:
+        """The same model, fitted to these samples."""
+        ...
+
+
+@runtime_checkable
+class Settles(Protocol):
+    """A model with statistics of the data that are taken after every epoch."""
+
+    def settle(
+        self,
+        actions: Float[Array, "batch dims"],
+        contexts: Float[Array, "batch context"],
+    ) -> Any:
+        """The same model with the statistics of these samples."""
+        ...
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What is special about a model.
+
+    Attributes:
+        is_density: False for a point mass, whose `log_prob` is not looked at; such a
+            model is judged by its `loss`.
+        frozen: names of the fields that gradient steps leave alone.
+        edge: actions are clipped to ± this before the model sees them in a fit.
+    """
+
+    is_density: bool = True
+    frozen: tuple[str, ...] = ()
+    edge: float = math.inf
+
+
+@runtime_checkable
+class HasTraits(Protocol):
+    """A model that is special in some way."""
+
+    traits: ClassVar[Traits]
+
+
+def traits_of(model: Any) -> Traits:
+    """The traits that a model or its class states, else the usual ones."""
+    traits = model.traits if isinstance(model, HasTraits) else Traits()
+    if not isinstance(traits, Traits):
+        raise SfpError(
+            f"the traits of {type(model).__name__} are a {type(traits).__name__}: "
+            "expected sfp.priors.protocols.Traits."
+        )
+    return traits
