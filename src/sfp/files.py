@@ -164,7 +164,7 @@ def verify_checksums(folder: Path, *loaded: str) -> bool:
         warn_unverified(folder)
         return False
     below = [p for name in loaded for p in (folder / name).rglob("*") if p.is_file()]
-    files = [name for name in loaded if not (folder / name).is_dir()]
+    files = [name for name in loaded if (folder / name).is_file()]
     files += [str(path.relative_to(folder)) for path in below]
     check_sums(folder, sums, [*sums, *(name for name in files if name not in sums)])
     return True

@@ -43,12 +43,14 @@ def load_arrays(
         arrays = load(content)
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         held = header.get("__metadata__", {})
-        told, notes = json.loads(held[SEAL]) if held or sealed else (None, None)
+        told, notes = json.loads(held[SEAL]) if held else (None, None)
     except (SafetensorError, OSError, ValueError, LookupError, TypeError) as error:
         reason = (str(error).splitlines() or ["it is empty"])[0]
         raise SfpError(
             f"cannot read {path}: {reason}. The file is truncated or damaged."
         ) from error
+    if sealed and not held:
+        raise SfpError(f"{path} has no checksum: an earlier version wrote it.")
     if held and told != _digest(arrays, notes):
         raise SfpError(f"{path} is damaged: it is not what was written.")
     return arrays, notes
@@ -59,5 +61,6 @@ def _digest(arrays: Mapping[str, np.ndarray], notes: Any) -> str:
     about = [[name, arrays[name].dtype.str, arrays[name].shape] for name in names]
     digest = hashlib.sha256(json.dumps([about, notes]).encode())
     for name in names:
-        digest.update(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8))
+        flat = np.ascontiguousarray(arrays[name]).reshape(-1)
+        digest.update(memoryview(flat.view(np.uint8)))
     return digest.hexdigest()

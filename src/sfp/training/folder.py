@@ -57,8 +57,7 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
     if not (folder / CONFIG).is_file():
         _write(folder, {VERSIONS: versions, CONFIG: asked}, {})
         return
-    if not check_run(folder):
-        warn_unverified(folder)
+    verified = check_run(folder)
     held, wanted = _read(folder / CONFIG), json.loads(json.dumps(asked))
     for name in UNTOLD:
         if isinstance(held, dict) and name not in held:
@@ -69,6 +68,8 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
             f"{folder} holds a run with other settings ({changes}): give the same "
             "ones, or choose another --out."
         )
+    if not verified:
+        warn_unverified(folder)
     changes = _changes(_read(folder / VERSIONS), versions)
     if changes and not (folder / FINISHED).is_file():
         warnings.warn(
