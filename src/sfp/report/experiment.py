@@ -179,8 +179,10 @@ def check_inside(root: Path, *paths: Path) -> None:
     """Refuse paths out of a folder, and links below it: they are not followed."""
     for path in paths:
         try:
-            straight = path.resolve() == root.resolve() / path.relative_to(root)
+            found, top = path.resolve(), root.resolve()
         except (OSError, RuntimeError, ValueError):  # a loop, or no name of a file
             raise SfpError(f"{path.name!r} leads nowhere.") from None
-        if not straight:
-            raise SfpError(f"{path.name} leads out of the results, or is a link.")
+        if not found.is_relative_to(top):
+            raise SfpError(f"{path.name} leads out of the results.")
+        if found != top / path.relative_to(root):
+            raise SfpError(f"{path.name} is a link: expected the file itself.")
