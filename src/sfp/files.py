@@ -70,7 +70,7 @@ def atomic_file(target: Path) -> Iterator[Path]:
 def write_json(target: Path, value: Any) -> Path:
     """Write a document for people and programs, whole or not at all."""
     with atomic_file(target) as draft:
-        draft.write_text(json.dumps(value, indent=2) + "\n")
+        draft.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
     return target
 
 
@@ -78,7 +78,7 @@ def write_checksums(folder: Path) -> None:
     """Write SHA256SUMS over every file below `folder`, and sync all of it."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     lines = [f"{_digest(path)}  {path.relative_to(folder)}\n" for path in files]
-    (folder / CHECKSUMS).write_text("".join(lines))
+    (folder / CHECKSUMS).write_text("".join(lines), encoding="utf-8")
     for path in [*files, folder / CHECKSUMS]:
         _sync(path)
 
@@ -211,7 +211,7 @@ def locked(folder: Path, doing: str) -> Iterator[None]:
     """
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "lock").open("w")
+        lock = (folder / "lock").open("wb")
     with lock as file:
         deadline = time.monotonic() + GLANCE
         while not _taken(file):
@@ -224,7 +224,7 @@ def locked(folder: Path, doing: str) -> Iterator[None]:
         yield
 
 
-def _taken(file: IO[str]) -> bool:
+def _taken(file: IO[bytes]) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -235,7 +235,7 @@ def _taken(file: IO[str]) -> bool:
 def is_locked(folder: Path) -> bool:
     """Whether another process writes to a folder now."""
     try:
-        with (folder / "lock").open() as file:
+        with (folder / "lock").open("rb") as file:
             return not _taken(file)
     except OSError:  # there is none
         return False

@@ -16,9 +16,10 @@ from typing import Any
 from sfp.arrays import load_tree, save_tree
 from sfp.compute import threads
 from sfp.data.trajectories import Trajectories
+from sfp.documents import read_json
 from sfp.errors import SfpError
 from sfp.events import EventFile
-from sfp.files import atomic_file, locked
+from sfp.files import atomic_file, locked, write_json
 from sfp.priors.base import Prior
 from sfp.priors.conditioning import states
 from sfp.priors.fit import Fitter, State
@@ -176,14 +177,13 @@ def _resume(
     checkpoint = work / "state.safetensors"
     # A checkpoint that is of another fit, or that cannot be read, is none.
     with contextlib.suppress(SfpError, OSError, ValueError, KeyError):
-        if json.loads(saved.read_text()) == json.loads(json.dumps(request)):
+        if read_json(saved) == json.loads(json.dumps(request)):
             state = load_tree(checkpoint, begin)
             rows = _read_rows(work)[: int(state.epoch)]
             if len(rows) == int(state.epoch):
                 return state, rows
     checkpoint.unlink(missing_ok=True)
-    with atomic_file(saved) as draft:
-        draft.write_text(json.dumps(request, indent=2))
+    write_json(saved, request)
     return begin, []
 
 
@@ -194,7 +194,10 @@ def _log(events: EventFile, row: Row) -> None:
 
 def _write_rows(work: Path, rows: list[Row]) -> None:
     for name, columns in TABLES.items():
-        with atomic_file(work / name) as draft, draft.open("w", newline="") as file:
+        with (
+            atomic_file(work / name) as draft,
+            draft.open("w", newline="", encoding="utf-8") as file,
+        ):
             table = csv.DictWriter(
                 file, columns, extrasaction="ignore", lineterminator="\n"
             )
@@ -205,7 +208,7 @@ def _write_rows(work: Path, rows: list[Row]) -> None:
 def _read_rows(work: Path) -> list[Row]:
     columns = []
     for name in TABLES:
-        with (work / name).open(newline="") as file:
+        with (work / name).open(newline="", encoding="utf-8") as file:
             columns.append(list(csv.DictReader(file)))
     return [
         {

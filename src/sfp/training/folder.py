@@ -8,11 +8,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from sfp.documents import read_json
 from sfp.errors import Busy, SfpError
-from sfp.files import atomic_file, is_locked
+from sfp.files import is_locked, write_json
 
 PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 CONFIG, VERSIONS, FINISHED = "config.json", "versions.json", "finished.json"
+REMEDY = "Choose another --out."
 UNTOLD = ("beside",)
 """What the config of an earlier version does not tell, and cannot be asked for."""
 
@@ -45,12 +47,11 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
     versions = {name: version(name) for name in PACKAGES}
     if not (folder / CONFIG).is_file():
         for name, value in ((VERSIONS, versions), (CONFIG, asked)):
-            with atomic_file(folder / name) as draft:
-                draft.write_text(json.dumps(value, indent=2))
+            write_json(folder / name, value)
         return
-    held, wanted = _read(folder / CONFIG), json.loads(json.dumps(asked))
+    held, wanted = read_json(folder / CONFIG, REMEDY), json.loads(json.dumps(asked))
     for name in UNTOLD:
-        if isinstance(held, dict) and name not in held:
+        if name not in held:
             wanted.pop(name, None)
     changes = _changes(held, wanted)
     if changes:
@@ -58,20 +59,13 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
             f"{folder} holds a run with other settings ({changes}): give the same "
             "ones, or choose another --out."
         )
-    changes = _changes(_read(folder / VERSIONS), versions)
+    changes = _changes(read_json(folder / VERSIONS, REMEDY), versions)
     if changes and not (folder / FINISHED).is_file():
         warnings.warn(
             f"{folder} was begun with other versions ({changes}): the run goes on, but "
             "perhaps not bit for bit.",
             stacklevel=2,
         )
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError):
-        raise SfpError(f"{path} is damaged: choose another --out.") from None
 
 
 def _changes(held: Any, asked: Any) -> str:

@@ -141,9 +141,9 @@ class Log:
         assert self._folder is not None
         path, draft = self._path(name), self._path(name).with_suffix(".draft")
         lines = [_line(TABLES[name]), *(_line(row.values()) for row in self.rows[name])]
-        draft.write_text("".join(lines))
+        draft.write_text("".join(lines), encoding="utf-8")
         draft.replace(path)
-        self._files[name] = path.open("a")
+        self._files[name] = path.open("a", encoding="utf-8")
 
     def _path(self, name: str) -> Path:
         assert self._folder is not None
@@ -183,7 +183,7 @@ def read_table(folder: Path, name: str) -> list[Row]:
     if not path.is_file():
         return []
     try:
-        whole, _, _ = path.read_text().rpartition("\n")
+        whole, _, _ = path.read_text(encoding="utf-8").rpartition("\n")
         reader = csv.DictReader(whole.split("\n"), restval="missing")
         found = set(reader.fieldnames or ())
         if whole and not NEEDED[name] <= found <= set(TABLES[name]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import io
-import json
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from sfp.data.trajectories import Episode, Trajectories, assemble
+from sfp.documents import parse_json, read_json
 from sfp.errors import MissingColumn, SfpError
 from sfp.files import verify_checksums
 
@@ -61,7 +61,7 @@ def read(
     A dataset that sfp wrote is checked bit for bit against its checksums first.
     """
     verify_checksums(path)
-    metadata = json.loads((path / "data" / "metadata.json").read_text())
+    metadata = read_json(path / "data" / "metadata.json")
     space = _space(metadata.get("action_space"))
     if space.get("type", "Box") != "Box":
         raise SfpError(
@@ -86,7 +86,7 @@ def read(
 
 
 def _space(serialized: str | None) -> dict[str, Any]:
-    return json.loads(serialized) if serialized else {}
+    return parse_json(serialized) if serialized else {}
 
 
 def _locate(

@@ -114,7 +114,7 @@ def picture(path: Path, title: str) -> str:
 def file_table(path: Path) -> tuple[str, str]:
     """A CSV file as a table, and a link that saves it."""
     try:
-        content = path.read_text()
+        content = path.read_text(encoding="utf-8")
         first, *rows = csv.reader(io.StringIO(content))
         if not rows or any(len(row) != len(first) for row in rows):
             raise ValueError

@@ -91,7 +91,7 @@ def _beside(figure: Attachment) -> str:
     """A link to the table of the same name, if there is one."""
     table = figure.path.with_suffix(".csv")
     try:
-        return data_link(table.read_text(), table.name)
+        return data_link(table.read_text(encoding="utf-8"), table.name)
     except (OSError, ValueError):
         return ""
 
