@@ -10,6 +10,7 @@ import numpy as np
 from sfp.agents.controller import Greedy
 from sfp.config import Networks
 from sfp.envs.adapter import Environment, make_env
+from sfp.files import digest, write_sums
 from sfp.nets.encoder import Flat
 from sfp.nets.policy import Policy
 from sfp.training.log import Log
@@ -57,7 +58,14 @@ def make_run(
     if finished:
         end = {"step": steps, "solved_at": solves_at, "exact": True}
         (folder / "finished.json").write_text(json.dumps(end))
+    sign(folder)
     return folder
+
+
+def sign(folder: Path) -> None:
+    """Write the digests of a run's files as they are now."""
+    files = [path for path in folder.iterdir() if path.suffix in (".json", ".csv")]
+    write_sums(folder, {path.name: digest(path.read_bytes()) for path in files})
 
 
 def make_grid(root: Path, seeds: int = 3, *, policies: bool = False) -> Path:
@@ -137,6 +145,7 @@ def make_everything(root: Path) -> Path:
         path.write_text(path.read_text().replace(f"800,{100 + seed},", "800,nan,"))
     three = make_run(root / "runs" / "zz-three", method="sac")
     (three / "versions.json").write_text(json.dumps({"sfp": NASTY}))
+    sign(three)
     broken = make_run(root / "runs" / NASTY.replace("/", ""))
     (broken / "config.json").write_text("{")
     return root

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from sfp.documents import read_json
 from sfp.errors import SfpError, unknown
 from sfp.report.claims import MEASURES, Claim, Measure
-from sfp.report.records import RunRecord, is_text, tell_apart
+from sfp.report.records import RunRecord, tell_apart
 
 EXPERIMENT = "experiment.json"
 FORMAT = 1
@@ -59,11 +59,8 @@ def read_experiment(
 ) -> Section:
     """The section that an `experiment.json` describes."""
     check_inside(root, path)
-    try:
-        held = json.loads(path.read_text())
-    except (OSError, ValueError):
-        raise SfpError("it is no JSON file.") from None
-    if not isinstance(held, dict) or held.get("format") != FORMAT:
+    held = read_json(path, "Expected what `sfp reproduce` wrote.")
+    if held.get("format") != FORMAT:
         raise SfpError(f'expected an object with "format": {FORMAT}.')
     words = {key: _word(held, key) for key in WORDS}
     found, missing = [], []
@@ -161,7 +158,7 @@ def _objects(held: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 def _word(held: dict[str, Any], key: str, default: str = "") -> str:
     value = held.get(key, default)
-    if not isinstance(value, str) or not is_text(value):
+    if not isinstance(value, str):
         raise SfpError(f"expected {key} as text, received {value!r}.")
     return value
 
@@ -176,11 +173,13 @@ def _inside(root: Path, name: str) -> Path:
 
 
 def check_inside(root: Path, *paths: Path) -> None:
-    """Refuse paths that lead out of a folder, by a link for instance."""
+    """Refuse paths out of a folder, and links below it: they are not followed."""
     for path in paths:
         try:
-            inside = path.resolve().is_relative_to(root.resolve())
+            found, top = path.resolve(), root.resolve()
         except (OSError, RuntimeError, ValueError):  # a loop, or no name of a file
             raise SfpError(f"{path.name!r} leads nowhere.") from None
-        if not inside:
+        if not found.is_relative_to(top):
             raise SfpError(f"{path.name} leads out of the results.")
+        if found != top / path.relative_to(root):
+            raise SfpError(f"{path.name} is a link: expected the file itself.")

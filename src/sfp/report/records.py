@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
-import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from sfp.config import DEFAULTS
+from sfp.documents import read_json
 from sfp.errors import SfpError
 from sfp.training.evaluate import solved_at
-from sfp.training.folder import CONFIG, FINISHED, UNTOLD, VERSIONS
+from sfp.training.folder import CONFIG, FINISHED, UNTOLD, VERSIONS, check_run
 from sfp.training.log import Row, read_table
 
+WROTE = "Expected what `sfp train` wrote."
 APART = ("steps", "until_solved", "threads")
 """Settings that make no other variant of a method: how long, and on what."""
 
@@ -36,6 +38,7 @@ class RunRecord:
         config: its configuration as it stands.
         versions: of the packages that it began with.
         end: what `finished.json` says; None while it is not finished.
+        verified: whether its files were checked against their digests.
     """
 
     folder: Path
@@ -50,6 +53,7 @@ class RunRecord:
     config: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     end: dict[str, Any] | None = None
+    verified: bool = False
 
     @property
     def label(self) -> str:
@@ -75,41 +79,26 @@ def read_runs(folders: Sequence[Path]) -> list[RunRecord]:
 
 def read_run(folder: Path) -> RunRecord:
     """Read one run folder, finished or not."""
-    try:
-        config = json.loads((folder / CONFIG).read_text())
-        task, method, seed = (config[key] for key in ("task", "method", "seed"))
-        if not all(isinstance(word, str) and is_text(word) for word in (task, method)):
-            raise TypeError
-        if isinstance(seed, bool) or not isinstance(seed, int) or abs(seed) >= 2**63:
-            raise TypeError
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise SfpError(
-            f"{folder} is no run: expected what `sfp train` wrote."
-        ) from None
-    rest = {k: v for k, v in config.items() if k not in ("task", "method", "seed")}
+    config = read_json(folder / CONFIG, WROTE)
+    named = {key: config.get(key) for key in ("task", "method", "seed")}
+    if [type(value) for value in named.values()] != [str, str, int]:
+        raise SfpError(f"{folder} is no run: it is of {named}. {WROTE}")
+    checked, end = check_run(folder), _read(folder / FINISHED)
     run = RunRecord(
         folder,
-        task,
-        method,
-        seed,
-        _flat(rest),
+        config["task"],
+        config["method"],
+        config["seed"],
+        _flat({k: v for k, v in config.items() if k not in named}),
         _rising(folder, "train"),
         _rising(folder, "eval"),
         config=config,
         versions={k: str(v) for k, v in (_read(folder / VERSIONS) or {}).items()},
-        end=_read(folder / FINISHED),
+        end=end,
+        verified=checked and (end or {}).get("verified") is not False,
     )
     _check_whole(run)
     return run
-
-
-def is_text(word: str) -> bool:
-    """Whether it can be written down: JSON lets halves of characters through."""
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def tell_apart(runs: Sequence[RunRecord]) -> list[RunRecord]:
@@ -190,15 +179,7 @@ def _rising(folder: Path, name: str) -> list[Row]:
 
 def _read(path: Path) -> dict[str, Any] | None:
     """A JSON object; None if there is no file."""
-    try:
-        value = json.loads(path.read_text())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise SfpError(f"{path} is damaged: expected what `sfp train` wrote.")
-    return value
+    return read_json(path, WROTE) if os.path.lexists(path) else None
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:

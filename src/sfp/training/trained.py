@@ -16,6 +16,7 @@ import numpy as np
 from sfp.agents.controller import Greedy, Warped
 from sfp.arrays import load_tree, save_tree
 from sfp.config import Networks
+from sfp.documents import as_record, read_json
 from sfp.envs.adapter import Environment, as_type
 from sfp.envs.scale import ActionScale
 from sfp.envs.spaces import as_image, channels_first
@@ -29,6 +30,8 @@ from sfp.priors.store import load_prior, make_card, save_prior
 from sfp.training.log import Row
 
 CONFIG, WEIGHTS, FLOW = "config.json", "policy.safetensors", "flow"
+DEEPEST = 1000
+"""Hidden layers of a policy: they are made one by one before the weights are read."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class PolicySpec:
             or np.dtype(self.action_type).kind not in "fiu"
             or len(images) not in (0, 3)
             or min(self.width, self.depth, *sizes, *images, *self.action_shape, 1) < 1
+            or self.depth > DEEPEST
         ):
             raise ValueError("its sizes or bounds contradict each other")
 
@@ -186,7 +190,8 @@ class Trained:
         """Write a folder that `load` reads: safetensors and JSON, nothing that runs."""
         with atomic_folder(Path(folder), force=force) as draft:
             save_tree(draft / WEIGHTS, self._weights())
-            (draft / CONFIG).write_text(json.dumps(asdict(self.spec), indent=2))
+            config = json.dumps(asdict(self.spec), indent=2)
+            (draft / CONFIG).write_text(config, encoding="utf-8")
             if self.flow is not None:
                 save_prior(draft / FLOW, self.flow, make_card(self.flow))
 
@@ -201,9 +206,9 @@ class Trained:
                 f"there is no trained policy in {folder}: expected a run that has "
                 "ended (--resume goes on with it), or what Trained.save wrote."
             )
-        verify_checksums(folder)
+        verify_checksums(folder, CONFIG, WEIGHTS, FLOW)
         try:
-            spec = PolicySpec(**json.loads((folder / CONFIG).read_text()))
+            spec = as_record(PolicySpec, read_json(folder / CONFIG))
             like = jax.eval_shape(lambda: _blank(spec))
         except (TypeError, ValueError, AttributeError, OverflowError) as error:
             raise SfpError(f"{folder / CONFIG} is no policy's: {error}.") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfp.data.trajectories import Episode, Trajectories, assemble
+from sfp.documents import read_json
 from sfp.errors import MissingColumn, SfpError
+from sfp.files import regular
 
 NAME = "a LeRobot dataset"
 FEATURES: dict[str, str] = {"actions": "action", "observations": "observation.state"}
@@ -27,7 +28,7 @@ def read(
     path: Path, columns: tuple[str, ...], *, drop_short: bool = False
 ) -> Trajectories:
     """Read `action` (and `observation.state`); videos and images stay untouched."""
-    info = json.loads((path / "meta" / "info.json").read_text())
+    info = read_json(path / "meta" / "info.json")
     version = str(info.get("codebase_version", "unknown"))
     if not version.startswith(("v2", "v3")):
         raise SfpError(
@@ -83,7 +84,7 @@ def _episodes(path: Path, columns: tuple[str, ...]) -> Iterator[Episode]:
     number, parts = None, []
     seen = set()
     for file in sorted((path / "data").glob("*/*.parquet")):
-        table = pq.read_table(file, columns=["episode_index", *names])
+        table = pq.read_table(regular(file), columns=["episode_index", *names])
         index = table.column("episode_index").to_numpy()
         values = {c: _matrix(table, FEATURES[c], file) for c in columns}
         cuts = np.flatnonzero(np.diff(index)) + 1
