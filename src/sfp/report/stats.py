@@ -19,7 +19,9 @@ Statistic = Callable[[Strata], np.ndarray]
 """From all tasks and seeds to one number, for every further axis."""
 
 Kind = Literal["percentile", "basic"]
-Verdict = Literal["holds", "does not", "undecided"]
+
+FEWEST = 3
+"""Evaluations that a final value is the mean of, if there are as many."""
 
 CHUNK = 4_000_000
 """Numbers that are resampled at a time: a bound on memory."""
@@ -30,7 +32,7 @@ class Protocol:
     """How numbers are made; the defaults are the paper's, but for `kind`.
 
     Attributes:
-        window: evaluations that curves are smoothed over, and averaged at the end.
+        window: evaluations that curves are smoothed over.
         kind: of interval; the paper's is `basic`.
         level: of confidence.
         repetitions: of the bootstrap.
@@ -115,9 +117,9 @@ def smooth(values: np.ndarray, window: int = PAPER.window) -> np.ndarray:
     return np.stack(parts, axis=-1)
 
 
-def final(values: np.ndarray, window: int = PAPER.window) -> np.ndarray:
-    """Final performance: where the smoothed curve ends."""
-    return smooth(values, window)[..., -1]
+def final(values: np.ndarray) -> float:
+    """Final performance: the mean of a run's last tenth, of three values at least."""
+    return float(values[-max(FEWEST, -(-len(values) // 10)) :].mean())
 
 
 def estimate(
@@ -191,13 +193,31 @@ def difference(
     return _compare(ours, theirs, rng, gap, protocol)
 
 
-def verdict(found: Estimate, threshold: float = 0.0) -> Verdict:
-    """Whether a claim "larger than the threshold" holds: the interval decides."""
-    if found.low is None or found.high is None:
-        return "undecided"
-    if float(found.low) > threshold:
-        return "holds"
-    return "does not" if float(found.high) < threshold else "undecided"
+def sooner(
+    ours: Strata,
+    theirs: Strata,
+    rng: np.random.Generator,
+    *,
+    protocol: Protocol = PAPER,
+) -> Estimate:
+    """Share of pairs of runs in which ours is sooner, less that in which theirs is.
+
+    Times are rows of (step, whether it happened then): of two runs that never solved
+    the task, or of which one gave up before the other solved it, none is the sooner.
+    """
+
+    def pairs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        gap = earlier(x, y) - earlier(y, x).swapaxes(-2, -1)
+        return np.asarray(gap.mean(axis=(-2, -1)))
+
+    return _compare(ours, theirs, rng, pairs, protocol)
+
+
+def earlier(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """For every pair, 1 if x is known to have happened before y, else 0."""
+    at, other = x[..., :, None, 0], y[..., None, :, 0]
+    happened, censored = x[..., :, None, 1] > 0, y[..., None, :, 1] == 0
+    return np.where(happened & ((at < other) | ((at == other) & censored)), 1.0, 0.0)
 
 
 def _compare(
