@@ -11,7 +11,6 @@ from scipy.stats import trim_mean
 from sfp.errors import SfpError
 from sfp.report import stats
 from sfp.report.stats import (
-    Estimate,
     Protocol,
     difference,
     estimate,
@@ -20,7 +19,7 @@ from sfp.report.stats import (
     iqm,
     mean,
     smooth,
-    verdict,
+    sooner,
 )
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "rliable" / "golden.json"
@@ -122,7 +121,6 @@ def test_a_single_seed_has_no_interval_and_says_so():
     found = estimate([np.array([3.0]), np.array([1.0, 5.0])], rng())
     assert (found.low, found.high, found.n) == (None, None, 1)
     assert str(found) == "3 (n = 1)"
-    assert verdict(found) == "undecided"
     alone = improvement([np.array([3.0])], [np.array([1.0, 2.0])], rng())
     assert (float(alone.value), alone.low) == (1.0, None)
 
@@ -133,8 +131,6 @@ def test_smoothing_looks_back_only():
         smooth(values), [[0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 14.8]], rtol=1e-12
     )
     np.testing.assert_array_equal(smooth(values, 1), values)
-    np.testing.assert_allclose(final(values), [14.8])
-    assert final(np.array([1.0, 3.0])) == 2.0
     with pytest.raises(SfpError, match="window of at least 1"):
         smooth(values, 0)
 
@@ -154,14 +150,23 @@ def test_difference_of_means():
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [(0.1, 2.0, "holds"), (-2.0, -0.1, "does not"), (-1.0, 1.0, "undecided")],
+    ("count", "kept"), [(1, 1), (2, 2), (4, 3), (15, 3), (30, 3), (31, 4), (125, 13)]
 )
-def test_the_interval_decides(low, high, expected):
-    found = Estimate(np.array(0.0), np.array(low), np.array(high), 3)
-    assert verdict(found) == expected
-    shifted = Estimate(np.array(0.0), np.array(low + 0.5), np.array(high + 0.5), 3)
-    assert verdict(shifted, threshold=0.5) == expected
+def test_the_end_is_a_tenth_of_a_run_but_not_less_than_three(count, kept):
+    values = np.arange(count, dtype=float)
+    assert final(values) == values[-kept:].mean()
+
+
+def test_sooner_compares_what_is_known_of_censored_times():
+    """Solved at 3 and 8; solved at 5, given up at 5, given up at 9."""
+    ours = [np.array([[3.0, 1], [8, 1]])]
+    theirs = [np.array([[5.0, 1], [5, 0], [9, 0]])]
+    # 3 is before all three; 8 is after the first, before the last, unknown to the other
+    found = sooner(ours, theirs, rng())
+    assert float(found.value) == pytest.approx((3 + 1 - 1) / 6)
+    assert float(sooner(theirs, ours, rng()).value) == pytest.approx(-3 / 6)
+    same = [np.array([[5.0, 1], [5, 0]])]
+    assert float(sooner(same, same, rng()).value) == 0.0
 
 
 @pytest.mark.parametrize("scores", [[], [np.array([])]])

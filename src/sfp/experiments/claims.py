@@ -26,8 +26,8 @@ class Claim:
         better: name of the cell that should do better; empty: `worse` should not solve
             any of the tasks.
         worse: name of the other.
-        where: on the training task, on all others, on those of them that uniform
-            actions do not solve, or on those that no method of the paper solves.
+        where: on the training task, on all others, on those of them that need more
+            than weak exploration, or on those that no method of the paper solves.
         measure: `final` return, `time` until the task is solved, whether it is solved
             `at once` (at the first evaluation), or `solved` at all.
         share: of the other's return that must be exceeded; all of it is 1.

@@ -58,7 +58,7 @@ def p_of_shares(ours: Count, theirs: Count, share: float) -> tuple[float, float]
 def _root(holds: Callable[[float], bool]) -> float:
     """Where in [0, 1] a statement begins to hold; 1 if nowhere."""
     low, high = 0.0, 1.0
-    for _ in range(45):
+    for _ in range(40):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high

@@ -10,11 +10,12 @@ import numpy as np
 from sfp.experiments.claims import Measure
 from sfp.report.binomial import Count, limits, p_of_shares
 from sfp.report.groups import Group
-from sfp.report.permutation import Test, gehan_scores, judge, permutation_test
+from sfp.report.permutation import Outcome, gehan_scores, judge, permutation_test
 from sfp.report.stats import (
     PAPER,
     Estimate,
     Protocol,
+    Strata,
     difference,
     improvement,
     sooner,
@@ -80,7 +81,7 @@ class Pair:
 
     tasks: tuple[str, ...]
     gap: Estimate
-    test: Test
+    test: Outcome
     even: bool
     better: Estimate | None = None
 
@@ -152,7 +153,7 @@ def _weigh(
     if not claim.better:
         return Pair(tasks, *_failing(theirs), even=ended)
     score = SCORES[claim.measure]
-    first, second = ([score(group) for group in side] for side in (ours, theirs))
+    first, second = ([score(g) for g in side] for side in (ours, theirs))
     if claim.measure == "time":
         test = permutation_test(*gehan_scores(first, second))
         return Pair(tasks, sooner(first, second, rng, protocol=protocol), test, ended)
@@ -162,11 +163,13 @@ def _weigh(
         test = _guarded(test, _solved(ours), _solved(theirs), claim.share)
     even = ended and all(map(_same_length, ours, theirs))
     gap = difference(first, second, rng, protocol=protocol)
+    if claim.measure != "final":
+        gap = _shares_apart(gap, first, second)
     better = improvement(first, second, rng, protocol=protocol)
     return Pair(tasks, gap, test, even, better)
 
 
-def _failing(groups: Sequence[Group]) -> tuple[Estimate, Test]:
+def _failing(groups: Sequence[Group]) -> tuple[Estimate, Outcome]:
     """That a method solves nothing: one solved run refutes it.
 
     It holds if none is solved of so many that half of them can be excluded.
@@ -174,7 +177,7 @@ def _failing(groups: Sequence[Group]) -> tuple[Estimate, Test]:
     solved, n = _solved(groups)
     low, high = map(np.asarray, limits((solved, n)))
     chance = 0.5**n
-    test = Test(
+    test = Outcome(
         1.0 if solved else chance,
         0.0 if solved else 1.0,
         0.0 if solved else chance,
@@ -184,7 +187,16 @@ def _failing(groups: Sequence[Group]) -> tuple[Estimate, Test]:
     return Estimate(np.asarray(solved / n), low, high, fewest), test
 
 
-def _guarded(test: Test, ours: Count, theirs: Count, share: float) -> Test:
+def _shares_apart(gap: Estimate, first: Strata, second: Strata) -> Estimate:
+    """The difference of two shares of runs, with Clopper and Pearson's limits."""
+    (low, high), (least, most) = (
+        limits((int(sum(s.sum() for s in side)), sum(map(len, side))), 0.0125)
+        for side in (first, second)
+    )
+    return replace(gap, low=np.asarray(low - most), high=np.asarray(high - least))
+
+
+def _guarded(test: Outcome, ours: Count, theirs: Count, share: float) -> Outcome:
     """A test against a share of the other's return, made safe for runs that fail.
 
     Relabelling assumes that both sides have one distribution up to that factor. Of runs

@@ -85,8 +85,8 @@ class Final:
         """How many runs solved it; of all or none also what share is not excluded."""
         said, (low, high) = f"{self.solved} of {self.n}", self.limits
         if self.solved == 0:
-            return f"{said} (at most {high:.0%})"
-        return f"{said} (at least {low:.0%})" if self.solved == self.n else said
+            return f"{said} (at most {100 * high:.0f} %)"
+        return f"{said} (at least {100 * low:.0f} %)" if self.solved == self.n else said
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -27,7 +28,7 @@ SEED = 0
 
 
 @dataclass(frozen=True)
-class Test:
+class Outcome:
     """What a test says of a claim.
 
     Attributes:
@@ -43,7 +44,7 @@ class Test:
     reach: Callable[[int], float]
 
 
-def permutation_test(ours: Strata, theirs: Strata) -> Test:
+def permutation_test(ours: Strata, theirs: Strata) -> Outcome:
     """Whether ours are more than theirs; what is not finite decides nothing."""
     tasks = list(zip(ours, theirs, strict=True))
     ways = [math.comb(len(x) + len(y), len(x)) for x, y in tasks]
@@ -54,7 +55,7 @@ def permutation_test(ours: Strata, theirs: Strata) -> Test:
         return max(math.comb(2 * n, n) ** -float(len(tasks)), 1 / (DRAWS + 1))
 
     if not all(np.isfinite(side).all() for pair in tasks for side in pair):
-        return Test(1.0, 1.0, least, reach)
+        return Outcome(1.0, 1.0, least, reach)
     rng = np.random.default_rng(SEED)
     drawn = np.zeros(1)
     for x, y in tasks:
@@ -65,7 +66,7 @@ def permutation_test(ours: Strata, theirs: Strata) -> Test:
     counts = np.sum(drawn >= seen - tie), np.sum(drawn <= seen + tie)
     own = 0 if exact else 1  # the labels as they are count as one of those drawn
     more, less = (float((n + own) / (len(drawn) + own)) for n in counts)
-    return Test(more, less, least, reach)
+    return Outcome(more, less, least, reach)
 
 
 def gehan_scores(ours: Strata, theirs: Strata) -> tuple[Strata, Strata]:
@@ -95,7 +96,7 @@ def holm(values: Sequence[float]) -> list[float]:
     return found
 
 
-def judge(tests: Sequence[Test]) -> list[tuple[str, float, float]]:
+def judge(tests: Sequence[Outcome]) -> list[tuple[str, float, float]]:
     """The verdict on each claim of an experiment, and its p in both directions.
 
     There is none where no result of so many runs could have reached the level, even if
@@ -118,7 +119,7 @@ def judge(tests: Sequence[Test]) -> list[tuple[str, float, float]]:
     return found
 
 
-def _needed(test: Test, claims: int) -> int:
+def _needed(test: Outcome, claims: int) -> int:
     """Runs per task and method with which it could be the first to be decided."""
     enough = (n for n in itertools.count(1) if claims * test.reach(n) <= LEVEL)
     return next(enough)
@@ -127,8 +128,13 @@ def _needed(test: Test, claims: int) -> int:
 def _relabelled(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The difference of means for every way to choose ours among all runs."""
     both, n = np.concatenate([x, y]), len(x)
-    chosen = np.array(list(itertools.combinations(range(len(both)), n)))
-    return _gaps(both[chosen].sum(axis=1), both.sum(), n, len(y))
+    return _gaps(both[_choices(len(both), n)].sum(axis=1), both.sum(), n, len(y))
+
+
+@lru_cache(maxsize=8)
+def _choices(count: int, n: int) -> np.ndarray:
+    """All ways to choose n of so many, one per row: the same for every claim."""
+    return np.array(list(itertools.combinations(range(count), n)))
 
 
 def _drawn(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
