@@ -193,7 +193,7 @@ def test_as_well_as_is_not_said_of_what_is_worse_by_the_margin(n, rate):
         key = int(x.sum()), int(y.sum())
         if key not in known:
             test = permutation_test([430.0 * x], [0.75 * 430.0 * y])
-            safe = _guarded(test, (key[0], n), (key[1], n), 0.75)
+            safe = _guarded(test, (key[0], n), (key[1], n), share=0.75)
             known[key] = test.more, safe.more
         alone += known[key][0] <= LEVEL
         both += known[key][1] <= LEVEL
@@ -205,10 +205,13 @@ def test_as_well_as_is_not_said_of_what_is_worse_by_the_margin(n, rate):
 def test_as_well_as_can_be_shown():
     level = np.full(16, 430.0)
     test = permutation_test([level], [0.75 * level])
-    assert _guarded(test, (16, 16), (16, 16), 0.75).more <= LEVEL
-    assert _guarded(test, (15, 15), (15, 15), 0.75).more > LEVEL
+    assert _guarded(test, (16, 16), (16, 16), share=0.75).more <= LEVEL
+    assert _guarded(test, (15, 15), (15, 15), share=0.75).more > LEVEL
+    few = permutation_test(2 * [level[:1]], 2 * [0.75 * level[:1]])
+    few = _guarded(few, (2, 2), (2, 2), share=0.75, tasks=2)
+    assert judge([few])[0][0] == "too few runs: needs 8"
     worse = permutation_test([np.zeros(8)], [0.75 * level[:8]])
-    assert _guarded(worse, (0, 8), (8, 8), 0.75).less <= LEVEL
+    assert _guarded(worse, (0, 8), (8, 8), share=0.75).less <= LEVEL
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 10, 33])

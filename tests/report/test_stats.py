@@ -12,14 +12,15 @@ from sfp.errors import SfpError
 from sfp.report import stats
 from sfp.report.stats import (
     Protocol,
-    difference,
+    contrast,
     estimate,
     final,
-    improvement,
+    gap,
     iqm,
+    lead,
     mean,
     smooth,
-    sooner,
+    wins,
 )
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "rliable" / "golden.json"
@@ -44,7 +45,7 @@ def test_estimates_are_those_of_rliable(case, kind):
         name: estimate(ours, rng(), statistic=statistic, **options)
         for name, statistic in STATISTICS.items()
     }
-    found["improvement"] = improvement(ours, theirs, rng(), **options)
+    found["improvement"] = contrast(ours, theirs, wins, rng(), **options)
     for name, ours_is in found.items():
         assert float(ours_is.value) == pytest.approx(case[name], rel=1e-12)
         assert ours_is.low is not None
@@ -121,7 +122,7 @@ def test_a_single_seed_has_no_interval_and_says_so():
     found = estimate([np.array([3.0]), np.array([1.0, 5.0])], rng())
     assert (found.low, found.high, found.n) == (None, None, 1)
     assert str(found) == "3 (n = 1)"
-    alone = improvement([np.array([3.0])], [np.array([1.0, 2.0])], rng())
+    alone = contrast([np.array([3.0])], [np.array([1.0, 2.0])], wins, rng())
     assert (float(alone.value), alone.low) == (1.0, None)
 
 
@@ -138,13 +139,13 @@ def test_smoothing_looks_back_only():
 def test_improvement_counts_ties_half_and_averages_over_tasks():
     ours = [np.array([1.0, 2.0]), np.array([0.0, 0.0])]
     theirs = [np.array([1.0, 1.0]), np.array([5.0, 5.0])]
-    assert float(improvement(ours, theirs, rng()).value) == (0.75 + 0.0) / 2
+    assert float(contrast(ours, theirs, wins, rng()).value) == (0.75 + 0.0) / 2
     with pytest.raises(SfpError, match="same tasks on both sides, received 2 and 1"):
-        improvement(ours, theirs[:1], rng())
+        contrast(ours, theirs[:1], wins, rng())
 
 
 def test_difference_of_means():
-    found = difference([np.array([3.0, 5.0])], [np.array([1.0, 1.0])], rng())
+    found = contrast([np.array([3.0, 5.0])], [np.array([1.0, 1.0])], gap, rng())
     assert float(found.value) == 3.0
     assert (float(found.low), float(found.high)) == (2.0, 4.0)
 
@@ -162,11 +163,11 @@ def test_sooner_compares_what_is_known_of_censored_times():
     ours = [np.array([[3.0, 1], [8, 1]])]
     theirs = [np.array([[5.0, 1], [5, 0], [9, 0]])]
     # 3 is before all three; 8 is after the first, before the last, unknown to the other
-    found = sooner(ours, theirs, rng())
+    found = contrast(ours, theirs, lead, rng())
     assert float(found.value) == pytest.approx((3 + 1 - 1) / 6)
-    assert float(sooner(theirs, ours, rng()).value) == pytest.approx(-3 / 6)
+    assert float(contrast(theirs, ours, lead, rng()).value) == pytest.approx(-3 / 6)
     same = [np.array([[5.0, 1], [5, 0]])]
-    assert float(sooner(same, same, rng()).value) == 0.0
+    assert float(contrast(same, same, lead, rng()).value) == 0.0
 
 
 @pytest.mark.parametrize("scores", [[], [np.array([])]])

@@ -16,9 +16,10 @@ from sfp.report.stats import (
     Estimate,
     Protocol,
     Strata,
-    difference,
-    improvement,
-    sooner,
+    contrast,
+    gap,
+    lead,
+    wins,
 )
 
 MEASURES: dict[Measure, str] = {
@@ -156,17 +157,19 @@ def _weigh(
     first, second = ([score(g) for g in side] for side in (ours, theirs))
     if claim.measure == "time":
         test = permutation_test(*gehan_scores(first, second))
-        return Pair(tasks, sooner(first, second, rng, protocol=protocol), test, ended)
+        ahead = contrast(first, second, lead, rng, protocol=protocol)
+        return Pair(tasks, ahead, test, ended)
     second = [claim.share * scores for scores in second]
     test = permutation_test(first, second)
     if claim.share != 1.0:
-        test = _guarded(test, _solved(ours), _solved(theirs), claim.share)
+        counts = _solved(ours), _solved(theirs)
+        test = _guarded(test, *counts, share=claim.share, tasks=len(tasks))
     even = ended and all(map(_same_length, ours, theirs))
-    gap = difference(first, second, rng, protocol=protocol)
+    more = contrast(first, second, gap, rng, protocol=protocol)
     if claim.measure != "final":
-        gap = _shares_apart(gap, first, second)
-    better = improvement(first, second, rng, protocol=protocol)
-    return Pair(tasks, gap, test, even, better)
+        more = _shares_apart(more, first, second)
+    better = contrast(first, second, wins, rng, protocol=protocol)
+    return Pair(tasks, more, test, even, better)
 
 
 def _failing(groups: Sequence[Group]) -> tuple[Estimate, Outcome]:
@@ -187,24 +190,30 @@ def _failing(groups: Sequence[Group]) -> tuple[Estimate, Outcome]:
     return Estimate(np.asarray(solved / n), low, high, fewest), test
 
 
-def _shares_apart(gap: Estimate, first: Strata, second: Strata) -> Estimate:
+def _shares_apart(found: Estimate, first: Strata, second: Strata) -> Estimate:
     """The difference of two shares of runs, with Clopper and Pearson's limits."""
     (low, high), (least, most) = (
         limits((int(sum(s.sum() for s in side)), sum(map(len, side))), 0.0125)
         for side in (first, second)
     )
-    return replace(gap, low=np.asarray(low - most), high=np.asarray(high - least))
+    return replace(found, low=np.asarray(low - most), high=np.asarray(high - least))
 
 
-def _guarded(test: Outcome, ours: Count, theirs: Count, share: float) -> Outcome:
+def _guarded(
+    test: Outcome, ours: Count, theirs: Count, *, share: float, tasks: int = 1
+) -> Outcome:
     """A test against a share of the other's return, made safe for runs that fail.
 
     Relabelling assumes that both sides have one distribution up to that factor. Of runs
-    that return all or nothing that is false: with a rare failure in one side it alone
-    errs in up to half of the cases. The shares of solved runs must say the same.
+    that return all or nothing that is false, and where one side fails rarely it errs
+    too often: the shares of solved runs must say the same.
     """
     more, less = p_of_shares(ours, theirs, share)
-    return replace(test, more=max(test.more, more), less=max(test.less, less))
+
+    def reach(n: int) -> float:
+        return max(test.reach(n), 2 * share ** (n * tasks))  # if all runs are solved
+
+    return Outcome(max(test.more, more), max(test.less, less), test.least, reach)
 
 
 def _solved(groups: Sequence[Group]) -> Count:

@@ -156,78 +156,18 @@ def estimate(
     return Estimate(value, *_interval(value, drawn, protocol), n)
 
 
-def improvement(
+def contrast(
     ours: Strata,
     theirs: Strata,
-    rng: np.random.Generator,
-    *,
-    protocol: Protocol = PAPER,
-) -> Estimate:
-    """Probability that a run of ours beats one of theirs on the same task.
-
-    P(X > Y) + P(X = Y)/2 over all pairs of seeds, averaged over tasks: 0.5 is no
-    difference. Both sides are resampled.
-    """
-
-    def pairs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        with np.errstate(invalid="ignore"):
-            wins = np.sign(x[..., :, None] - y[..., None, :])
-        return np.asarray((wins.mean(axis=(-2, -1)) + 1) / 2)
-
-    return _compare(ours, theirs, rng, pairs, protocol)
-
-
-def difference(
-    ours: Strata,
-    theirs: Strata,
-    rng: np.random.Generator,
-    *,
-    protocol: Protocol = PAPER,
-) -> Estimate:
-    """Mean of ours less mean of theirs per task, averaged over tasks."""
-
-    def gap(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        with np.errstate(invalid="ignore"):  # of infinities: not a number, and told
-            return np.asarray(x.mean(axis=-1) - y.mean(axis=-1))
-
-    return _compare(ours, theirs, rng, gap, protocol)
-
-
-def sooner(
-    ours: Strata,
-    theirs: Strata,
-    rng: np.random.Generator,
-    *,
-    protocol: Protocol = PAPER,
-) -> Estimate:
-    """Share of pairs of runs in which ours is sooner, less that in which theirs is.
-
-    Times are rows of (step, whether it happened then): of two runs that never solved
-    the task, or of which one gave up before the other solved it, none is the sooner.
-    """
-
-    def pairs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        gap = earlier(x, y) - earlier(y, x).swapaxes(-2, -1)
-        return np.asarray(gap.mean(axis=(-2, -1)))
-
-    return _compare(ours, theirs, rng, pairs, protocol)
-
-
-def earlier(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """For every pair, 1 if x is known to have happened before y, else 0."""
-    at, other = x[..., :, None, 0], y[..., None, :, 0]
-    happened, censored = x[..., :, None, 1] > 0, y[..., None, :, 1] == 0
-    return np.where(happened & ((at < other) | ((at == other) & censored)), 1.0, 0.0)
-
-
-def _compare(
-    ours: Strata,
-    theirs: Strata,
-    rng: np.random.Generator,
     score: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    protocol: Protocol,
+    rng: np.random.Generator,
+    *,
+    protocol: Protocol = PAPER,
 ) -> Estimate:
-    """A score of two sides per task, averaged over tasks, with its interval."""
+    """A score of two sides per task (`gap`, `wins`, `lead`), averaged over tasks.
+
+    Its interval comes from resampling both sides.
+    """
     _check(ours)
     _check(theirs)
     if len(ours) != len(theirs):
@@ -250,6 +190,36 @@ def _compare(
     size = sum(len(x) * len(y) for x, y in tasks)
     drawn = _repeat(draw, size, protocol.repetitions)
     return Estimate(value, *_interval(value, drawn, protocol), n)
+
+
+def wins(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Probability of improvement on a task: P(X > Y) + P(X = Y)/2 over all pairs."""
+    with np.errstate(invalid="ignore"):
+        signs = np.sign(x[..., :, None] - y[..., None, :])
+    return np.asarray((signs.mean(axis=(-2, -1)) + 1) / 2)
+
+
+def gap(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Mean of ours less mean of theirs."""
+    with np.errstate(invalid="ignore"):  # of infinities: not a number, and told
+        return np.asarray(x.mean(axis=-1) - y.mean(axis=-1))
+
+
+def lead(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Share of pairs of runs in which ours is sooner, less that in which theirs is.
+
+    Times are rows of (step, whether it happened then): of two runs that never solved
+    the task, or of which one gave up before the other solved it, none is the sooner.
+    """
+    ahead = earlier(x, y) - earlier(y, x).swapaxes(-2, -1)
+    return np.asarray(ahead.mean(axis=(-2, -1)))
+
+
+def earlier(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """For every pair, 1 if x is known to have happened before y, else 0."""
+    at, other = x[..., :, None, 0], y[..., None, :, 0]
+    happened, censored = x[..., :, None, 1] > 0, y[..., None, :, 1] == 0
+    return np.where(happened & ((at < other) | ((at == other) & censored)), 1.0, 0.0)
 
 
 def _resample(scores: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
