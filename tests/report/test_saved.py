@@ -2,13 +2,18 @@
 
 import csv
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 from folders import make_experiment, make_grid
 
 from sfp.cli import main
 from sfp.report import plots
+from sfp.report.claims import check
+from sfp.report.groups import group_runs
 from sfp.report.results import read_results
+from sfp.report.saved import read_section
 
 CLAIMS = [
     {"text": "more", "better": "SFP", "worse": "SAC", "tasks": ["maze", "corridor"]},
@@ -76,3 +81,22 @@ def test_an_unfinished_run_stays_unfinished(saved):
     assert [run.end is None for run in section.runs].count(True) == 1
     about = json.loads((saved / "transfer" / "section.json").read_text())
     assert [claim["text"] for claim in about["claims"]] == ["more", "none"]
+
+
+RESULTS = sorted((Path(__file__).parents[2] / "results").glob("*/*/section.json"))
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: "-".join(path.parts[-3:-1]))
+def test_committed_verdicts_follow_from_the_committed_runs(path):
+    section = read_section(path.parents[1], path, [])
+    groups, _ = group_runs(section.runs)
+    found = check(section.claims, groups, np.random.default_rng(0))
+    with path.with_name("claims.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [one.verdict for one in found] == [row["verdict"] for row in rows]
+    p = [str(one.pair.test.more) if one.pair else "" for one in found]
+    assert p == [row["p"] for row in rows]
+
+
+def test_there_are_committed_results():
+    assert len(RESULTS) == 6
