@@ -40,14 +40,14 @@ def test_everything_of_a_grid(tmp_path):
     assert float(found.totals["IQM"]["sac"].value) == pytest.approx((0 * 2 + 121) / 4)
     ((other, against),) = found.against.items()
     assert (other, against.verdict) == ("sac", "holds")
-    assert float(against.better.value) == 1.0
-    assert float(against.gap.value) == pytest.approx((40 + 101) / 2)
+    assert float(against.pair.better.value) == 1.0
+    assert float(against.pair.gap.value) == pytest.approx((40 + 101) / 2)
     assert found.notes == []
 
 
 def test_a_single_seed_decides_nothing(tmp_path):
     found = compared(make_grid(tmp_path, seeds=1))
-    assert found.against["sac"].verdict == "undecided"
+    assert found.against["sac"].verdict == "too few runs: needs 3"
     assert all(final.found.low is None and final.n == 1 for final in found.finals)
 
 
@@ -124,7 +124,7 @@ def test_what_readers_should_know(tmp_path):
     assert "sac on room: seed 0 has no evaluation yet" in notes
     assert "sac is not in the averages over tasks: no results on maze, room" in notes
     final = next(f for f in found.finals if f.task == "maze")
-    assert (final.n, float(final.found.value)) == (2, (100 + 4 * 101 / 5) / 2)
+    assert (final.n, float(final.found.value)) == (2, (100 + 101) / 2)
     drawn = found.panels["maze", "return"][0]
     assert list(drawn.seeds) == [0, 1, 2]
     assert drawn.x[-1] == 600

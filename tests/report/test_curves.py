@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfp.errors import SfpError
-from sfp.report.curves import curves_figure, is_maze
+from sfp.report.curves import Walk, is_maze, runs_figure
 from sfp.report.records import read_runs, summarise, tidy
 from sfp.training.log import Log
 
@@ -47,11 +47,12 @@ def test_a_row_for_each_task_and_a_line_for_each_method(tmp_path):
         "return": 300.0,
         "success": 1.0,
         "mixing": 0.9,
+        "finished": False,
     }
     empty = summarise(runs[2])
     assert (empty["steps"], empty["return"], empty["mixing"]) == (0, None, None)
-    walk = [np.zeros((4, 2))]
-    figure = curves_figure(runs, {tmp_path / "a": walk, tmp_path / "b": walk * 2})
+    walk = [Walk(np.zeros((4, 2)), np.zeros(2), None)]
+    figure = runs_figure(runs, {tmp_path / "a": walk, tmp_path / "b": walk * 2})
     assert len(figure.axes) == 8
     assert [axis.get_title() for axis in figure.axes[3::4]] == [
         "sfp: test episodes"
@@ -68,10 +69,13 @@ def test_seeds_are_thin_lines_and_their_mean_a_thick_one(tmp_path):
     runs = read_runs(folders)
     assert {run.label for run in runs[:3]} == {"sfp context=executed"}
     assert runs[3].label == "sfp context=stream, bank=4"
-    axis = curves_figure(runs, {}).axes[0]
-    widths = sorted(line.get_linewidth() for line in axis.lines)
-    assert widths == [0.6, 0.6, 0.6, 1.8, 1.8]
-    mean = next(line for line in axis.lines if "3 seeds" in str(line.get_label()))
+    figure = runs_figure(runs, {})
+    lines = figure.axes[0].lines
+    widths = [line.get_linewidth() for line in lines]
+    assert sorted(widths) == [0.6, 0.6, 0.6, 1.9, 1.9]
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == ["sfp context=executed", "sfp context=stream, bank=4"]
+    mean = lines[widths.index(1.9)]
     np.testing.assert_array_equal(mean.get_xdata(), [100, 200, 300])
     np.testing.assert_array_equal(mean.get_ydata(), [100, 200, 300])
 

@@ -11,16 +11,16 @@ from scipy.stats import trim_mean
 from sfp.errors import SfpError
 from sfp.report import stats
 from sfp.report.stats import (
-    Estimate,
     Protocol,
-    difference,
+    contrast,
     estimate,
     final,
-    improvement,
+    gap,
     iqm,
+    lead,
     mean,
     smooth,
-    verdict,
+    wins,
 )
 
 FIXTURE = Path(__file__).parent.parent / "fixtures" / "rliable" / "golden.json"
@@ -45,7 +45,7 @@ def test_estimates_are_those_of_rliable(case, kind):
         name: estimate(ours, rng(), statistic=statistic, **options)
         for name, statistic in STATISTICS.items()
     }
-    found["improvement"] = improvement(ours, theirs, rng(), **options)
+    found["improvement"] = contrast(ours, theirs, wins, rng(), **options)
     for name, ours_is in found.items():
         assert float(ours_is.value) == pytest.approx(case[name], rel=1e-12)
         assert ours_is.low is not None
@@ -122,8 +122,7 @@ def test_a_single_seed_has_no_interval_and_says_so():
     found = estimate([np.array([3.0]), np.array([1.0, 5.0])], rng())
     assert (found.low, found.high, found.n) == (None, None, 1)
     assert str(found) == "3 (n = 1)"
-    assert verdict(found) == "undecided"
-    alone = improvement([np.array([3.0])], [np.array([1.0, 2.0])], rng())
+    alone = contrast([np.array([3.0])], [np.array([1.0, 2.0])], wins, rng())
     assert (float(alone.value), alone.low) == (1.0, None)
 
 
@@ -133,8 +132,6 @@ def test_smoothing_looks_back_only():
         smooth(values), [[0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 14.8]], rtol=1e-12
     )
     np.testing.assert_array_equal(smooth(values, 1), values)
-    np.testing.assert_allclose(final(values), [14.8])
-    assert final(np.array([1.0, 3.0])) == 2.0
     with pytest.raises(SfpError, match="window of at least 1"):
         smooth(values, 0)
 
@@ -142,26 +139,35 @@ def test_smoothing_looks_back_only():
 def test_improvement_counts_ties_half_and_averages_over_tasks():
     ours = [np.array([1.0, 2.0]), np.array([0.0, 0.0])]
     theirs = [np.array([1.0, 1.0]), np.array([5.0, 5.0])]
-    assert float(improvement(ours, theirs, rng()).value) == (0.75 + 0.0) / 2
+    assert float(contrast(ours, theirs, wins, rng()).value) == (0.75 + 0.0) / 2
     with pytest.raises(SfpError, match="same tasks on both sides, received 2 and 1"):
-        improvement(ours, theirs[:1], rng())
+        contrast(ours, theirs[:1], wins, rng())
 
 
 def test_difference_of_means():
-    found = difference([np.array([3.0, 5.0])], [np.array([1.0, 1.0])], rng())
+    found = contrast([np.array([3.0, 5.0])], [np.array([1.0, 1.0])], gap, rng())
     assert float(found.value) == 3.0
     assert (float(found.low), float(found.high)) == (2.0, 4.0)
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [(0.1, 2.0, "holds"), (-2.0, -0.1, "does not"), (-1.0, 1.0, "undecided")],
+    ("count", "kept"), [(1, 1), (2, 2), (4, 3), (15, 3), (30, 3), (31, 4), (125, 13)]
 )
-def test_the_interval_decides(low, high, expected):
-    found = Estimate(np.array(0.0), np.array(low), np.array(high), 3)
-    assert verdict(found) == expected
-    shifted = Estimate(np.array(0.0), np.array(low + 0.5), np.array(high + 0.5), 3)
-    assert verdict(shifted, threshold=0.5) == expected
+def test_the_end_is_a_tenth_of_a_run_but_not_less_than_three(count, kept):
+    values = np.arange(count, dtype=float)
+    assert final(values) == values[-kept:].mean()
+
+
+def test_sooner_compares_what_is_known_of_censored_times():
+    """Solved at 3 and 8; solved at 5, given up at 5, given up at 9."""
+    ours = [np.array([[3.0, 1], [8, 1]])]
+    theirs = [np.array([[5.0, 1], [5, 0], [9, 0]])]
+    # 3 is before all three; 8 is after the first, before the last, unknown to the other
+    found = contrast(ours, theirs, lead, rng())
+    assert float(found.value) == pytest.approx((3 + 1 - 1) / 6)
+    assert float(contrast(theirs, ours, lead, rng()).value) == pytest.approx(-3 / 6)
+    same = [np.array([[5.0, 1], [5, 0]])]
+    assert float(contrast(same, same, lead, rng()).value) == 0.0
 
 
 @pytest.mark.parametrize("scores", [[], [np.array([])]])

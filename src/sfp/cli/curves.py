@@ -27,7 +27,7 @@ def curves(
     from sfp.compute import keep_compiled, use_threads
     from sfp.errors import SfpError
     from sfp.exploration.figures import save
-    from sfp.report.curves import curves_figure, is_maze, walks_of
+    from sfp.report.curves import is_maze, play_walks, runs_figure
     from sfp.report.records import read_runs, summarise, tidy
     from sfp.report.tables import save_csv
 
@@ -36,11 +36,11 @@ def curves(
     use_threads(1)
     keep_compiled()
     records = read_runs(runs)
-    walks = {run.folder: walks_of(run) for run in records if is_maze(run)}
+    walks = {run.folder: play_walks(run) for run in records if is_maze(run)}
     rows = [summarise(run) for run in records]
     points = [point for run in records for point in tidy(run)]
     files = [
-        save(curves_figure(records, walks), out / "curves.png"),
+        save(runs_figure(records, walks), out / "curves.png"),
         save_csv(rows, out / "summary.csv"),
         *([save_csv(points, out / "curves.csv")] if points else []),
     ]

@@ -31,7 +31,8 @@ def report(
     solved mazes, every configuration, and the numbers behind each figure as CSV.
 
     Args:
-        folder: of `sfp reproduce`, or any that has runs of `sfp train` in it.
+        folder: of `sfp reproduce`, any that has runs of `sfp train` in it, or tables
+            that an earlier report wrote there with --figures.
         out: the file; by default report.html in the folder.
         figures: folder for the same figures as PNG and SVG, for print.
         window: evaluations that curves are smoothed over.
@@ -47,6 +48,7 @@ def report(
     from sfp.files import check_writable
     from sfp.report.html import write_report
     from sfp.report.plots import save_figures
+    from sfp.report.saved import save_section
     from sfp.report.stats import Protocol
 
     if figures is not None:
@@ -67,6 +69,7 @@ def report(
     if figures is not None:
         for section, found in written.compared:
             files += save_figures(found, figures / section.name)
+            files.append(save_section(section, figures / section.name))
     rows = [
         {
             "section": section.name,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sfp.experiments.cell import Walk
-from sfp.experiments.claims import CLAIMS
+from sfp.experiments.claims import CLAIMS, Where
 from sfp.experiments.local import Event
 from sfp.experiments.plan import Plan
 from sfp.experiments.suites import get_suite
@@ -30,6 +30,12 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
     suite, walks = get_suite(plan.suite), plan.walks
     tasks = {entry.cell.task for entry in plan.entries}
     downstream = [t for t in suite.tasks if t in tasks and t != plan.training]
+    where: dict[Where, list[str]] = {
+        "training": [plan.training],
+        "downstream": downstream,
+        "harder": [t for t in downstream if t not in suite.easy],
+        "out of reach": [t for t in downstream if t in suite.hopeless],
+    }
     about: dict[str, Any] = {
         "format": FORMAT,
         "name": plan.name,
@@ -42,13 +48,14 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
         "claims": [
             {
                 "text": claim.text,
-                "better": plan.experiment.cells[claim.better],
+                "better": plan.experiment.cells.get(claim.better, ""),
                 "worse": plan.experiment.cells[claim.worse],
-                "tasks": downstream if claim.where == "downstream" else [plan.training],
+                "tasks": where[claim.where],
                 "measure": claim.measure,
                 "share": claim.share,
             }
             for claim in CLAIMS.get(plan.name, ())
+            if where[claim.where]
         ],
         "command": plan.command,
         "cells": [

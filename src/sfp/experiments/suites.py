@@ -21,12 +21,15 @@ class Suite:
         small: steps of a run at scale `small`, by task; the training task is one.
         coverage: the task whose coverage is measured (Table 1).
         hopeless: tasks that no method of the paper solves; `small` leaves them out.
+        easy: tasks for which weak exploration is enough: SAC with hindsight solved
+            them with its first seeds.
     """
 
     training: str
     small: Mapping[str, int]
     coverage: str
     hopeless: frozenset[str] = frozenset()
+    easy: frozenset[str] = frozenset()
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -53,6 +56,7 @@ SUITES: dict[str, Suite] = {
         training="room",
         small={"room": 16_000, "maze": 40_000, "corridor": 60_000},
         coverage="room-large",
+        easy=frozenset({"corridor"}),
     ),
     "meta-world": Suite(
         training="reach",
@@ -61,6 +65,7 @@ SUITES: dict[str, Suite] = {
         ),
         coverage="reach",
         hopeless=frozenset({"push", "pick-place", "peg-insert-side"}),
+        easy=frozenset({"drawer-close"}),
     ),
 }
 

@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sfp.experiments.claims import Measure
+from sfp.report.binomial import Count, limits, p_of_shares
 from sfp.report.groups import Group
+from sfp.report.permutation import Outcome, gehan_scores, judge, permutation_test
 from sfp.report.stats import (
     PAPER,
     Estimate,
     Protocol,
-    Verdict,
-    difference,
-    improvement,
-    verdict,
+    Strata,
+    contrast,
+    gap,
+    lead,
+    wins,
 )
 
 MEASURES: dict[Measure, str] = {
     "final": "final return",
-    "whole": "mean return over training",
+    "time": "sooner less later",
+    "at once": "share of runs that solve it at once",
+    "solved": "share of runs that solve it",
 }
-"""How runs are scored: by their last evaluations, or by all (who learns sooner)."""
+"""What is compared: in words, for the tables."""
+
+SCORES: dict[Measure, Callable[[Group], np.ndarray]] = {
+    "final": Group.finals,
+    "time": Group.times,
+    "at once": Group.at_once,
+    "solved": lambda group: group.times()[:, 1],
+}
+"""The same of every run of a group."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """That one method does better than another.
+    """That one method does better than another, or that a method solves nothing.
 
     Attributes:
         text: what is claimed.
-        better: label of the method that should have more return.
+        better: label of the method that should do better; empty: `worse` should fail.
         worse: label of the other.
         tasks: where.
-        measure: of which return.
+        measure: by which measure; a method that should fail is measured by `solved`.
         share: of the other's return that the first should exceed.
     """
 
@@ -47,9 +60,12 @@ class Claim:
     share: float = 1.0
 
     @property
-    def than(self) -> str:
-        """What the first should have more than."""
-        return self.worse if self.share == 1.0 else f"{self.share:g} x {self.worse}"
+    def tested(self) -> str:
+        """In short."""
+        if not self.better:
+            return f"{self.worse} solves none"
+        share = "" if self.share == 1.0 else f"{self.share:g} x "
+        return f"{self.better} > {share}{self.worse}"
 
 
 @dataclass(frozen=True)
@@ -58,64 +74,46 @@ class Pair:
 
     Attributes:
         tasks: that both have.
-        gap: how much more return the first has.
-        better: probability that a run of the first beats one of the second.
+        gap: by how much the first is better, or the share of runs that should be none.
+        test: of that.
         even: whether all runs have ended, those of a task after as many steps.
+        better: probability that a run of the first beats one of the second.
     """
 
     tasks: tuple[str, ...]
     gap: Estimate
-    better: Estimate
-    even: bool = True
-
-    @property
-    def verdict(self) -> Verdict:
-        """On "the first has more return"; none if one side had more time."""
-        return verdict(self.gap) if self.even else "undecided"
+    test: Outcome
+    even: bool
+    better: Estimate | None = None
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A claim, and what came of it; `pair` is None if there are no runs for it."""
+    """A claim, and what came of it.
+
+    Attributes:
+        claim: what is claimed.
+        pair: what was measured; None if there are no runs for it.
+        verdict: `holds`, `does not`, `undecided`, `not run`, or how many runs it needs.
+        more: p of the claim after Holm's correction.
+        less: p of its opposite, the same.
+    """
 
     claim: Claim
     pair: Pair | None
+    verdict: str
+    more: float = 1.0
+    less: float = 1.0
 
     @property
-    def verdict(self) -> str:
-        """`holds`, `does not`, `undecided` or `not run`."""
-        return "not run" if self.pair is None else self.pair.verdict
-
-
-def weigh(
-    groups: Sequence[Group],
-    labels: tuple[str, str],
-    rng: np.random.Generator,
-    *,
-    measure: Measure = "final",
-    share: float = 1.0,
-    protocol: Protocol = PAPER,
-) -> Pair | None:
-    """Compare two labels on the tasks that both have; None if there are none.
-
-    With a share, a label is compared with that share of what the other has.
-    """
-    last = protocol.window if measure == "final" else None
-    ours, theirs = (
-        {g.task: g for g in groups if g.label == label and len(g.lines("return"))}
-        for label in labels
-    )
-    tasks = tuple(task for task in ours if task in theirs)
-    if not tasks:
-        return None
-    pairs = [(ours[task], theirs[task]) for task in tasks]
-    first, second = (
-        [held[task].ends("return", last) for task in tasks] for held in (ours, theirs)
-    )
-    second = [share * ends for ends in second]
-    gap = difference(first, second, rng, protocol=protocol)
-    better = improvement(first, second, rng, protocol=protocol)
-    return Pair(tasks, gap, better, all(_is_even(*pair) for pair in pairs))
+    def p(self) -> str:
+        """The p that decides, before and after the correction."""
+        if self.pair is None:
+            return ""
+        opposite = self.verdict == "does not"
+        raw = self.pair.test.less if opposite else self.pair.test.more
+        adjusted = self.less if opposite else self.more
+        return f"{'opposite ' if opposite else ''}{raw:.2g} ({adjusted:.2g})"
 
 
 def check(
@@ -124,16 +122,104 @@ def check(
     rng: np.random.Generator,
     protocol: Protocol = PAPER,
 ) -> list[Checked]:
-    """Weigh every claim, on those of its tasks that both sides have run."""
-    found = []
-    for claim in claims:
-        kin = [group for group in groups if group.task in claim.tasks]
-        how = {"measure": claim.measure, "share": claim.share, "protocol": protocol}
-        pair = weigh(kin, (claim.better, claim.worse), rng, **how)
-        found.append(Checked(claim, pair))
+    """Test every claim, on those of its tasks that both sides have run, all together.
+
+    A claim without runs, or of which one side had more time, is not tested.
+    """
+    pairs = [_weigh(claim, groups, rng, protocol) for claim in claims]
+    found = [
+        Checked(claim, pair, "not run" if pair is None else "undecided")
+        for claim, pair in zip(claims, pairs, strict=True)
+    ]
+    tests = {i: p.test for i, p in enumerate(pairs) if p is not None and p.even}
+    ruled = zip(tests, judge(list(tests.values())), strict=True)
+    for i, (verdict, more, less) in ruled:
+        found[i] = replace(found[i], verdict=verdict, more=more, less=less)
     return found
 
 
-def _is_even(ours: Group, theirs: Group) -> bool:
-    lengths = {run.steps for run in (*ours.runs, *theirs.runs)}
-    return ours.finished and theirs.finished and len(lengths) == 1
+def _weigh(
+    claim: Claim, groups: Sequence[Group], rng: np.random.Generator, protocol: Protocol
+) -> Pair | None:
+    """What the runs of a claim show; None if no task has both methods."""
+    sides = [
+        {g.task: g for g in groups if g.label == label and g.scored}
+        for label in (claim.better or claim.worse, claim.worse)
+    ]
+    tasks = tuple(t for t in sides[0] if t in sides[1] and t in claim.tasks)
+    if not tasks:
+        return None
+    ours, theirs = ([side[task] for task in tasks] for side in sides)
+    ended = all(group.finished for group in (*ours, *theirs))
+    if not claim.better:
+        return Pair(tasks, *_failing(theirs), even=ended)
+    score = SCORES[claim.measure]
+    first, second = ([score(g) for g in side] for side in (ours, theirs))
+    if claim.measure == "time":
+        test = permutation_test(*gehan_scores(first, second))
+        ahead = contrast(first, second, lead, rng, protocol=protocol)
+        return Pair(tasks, ahead, test, ended)
+    second = [claim.share * scores for scores in second]
+    test = permutation_test(first, second)
+    if claim.share != 1.0:
+        counts = _solved(ours), _solved(theirs)
+        test = _guarded(test, *counts, share=claim.share, tasks=len(tasks))
+    even = ended and all(map(_same_length, ours, theirs))
+    more = contrast(first, second, gap, rng, protocol=protocol)
+    if claim.measure != "final":
+        more = _shares_apart(more, first, second)
+    better = contrast(first, second, wins, rng, protocol=protocol)
+    return Pair(tasks, more, test, even, better)
+
+
+def _failing(groups: Sequence[Group]) -> tuple[Estimate, Outcome]:
+    """That a method solves nothing: one solved run refutes it.
+
+    It holds if none is solved of so many that half of them can be excluded.
+    """
+    solved, n = _solved(groups)
+    low, high = map(np.asarray, limits((solved, n)))
+    chance = 0.5**n
+    test = Outcome(
+        1.0 if solved else chance,
+        0.0 if solved else 1.0,
+        0.0 if solved else chance,
+        lambda runs: 0.5 ** (runs * len(groups)),
+    )
+    fewest = min(len(group.scored) for group in groups)
+    return Estimate(np.asarray(solved / n), low, high, fewest), test
+
+
+def _shares_apart(found: Estimate, first: Strata, second: Strata) -> Estimate:
+    """The difference of two shares of runs, with Clopper and Pearson's limits."""
+    (low, high), (least, most) = (
+        limits((int(sum(s.sum() for s in side)), sum(map(len, side))), 0.0125)
+        for side in (first, second)
+    )
+    return replace(found, low=np.asarray(low - most), high=np.asarray(high - least))
+
+
+def _guarded(
+    test: Outcome, ours: Count, theirs: Count, *, share: float, tasks: int = 1
+) -> Outcome:
+    """A test against a share of the other's return, made safe for runs that fail.
+
+    Relabelling assumes that both sides have one distribution up to that factor. Of runs
+    that return all or nothing that is false, and where one side fails rarely it errs
+    too often: the shares of solved runs must say the same.
+    """
+    more, less = p_of_shares(ours, theirs, share)
+
+    def reach(n: int) -> float:
+        return max(test.reach(n), 2 * share ** (n * tasks))  # if all runs are solved
+
+    return Outcome(max(test.more, more), max(test.less, less), test.least, reach)
+
+
+def _solved(groups: Sequence[Group]) -> Count:
+    counts = [group.solved() for group in groups]
+    return sum(k for k, _ in counts), sum(n for _, n in counts)
+
+
+def _same_length(ours: Group, theirs: Group) -> bool:
+    return len({run.steps for run in (*ours.runs, *theirs.runs)}) == 1

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sfp.report.claims import MEASURES, Checked, Pair, check, weigh
+from sfp.report.binomial import limits
+from sfp.report.claims import MEASURES, Checked, Claim, check
 from sfp.report.experiment import Section
 from sfp.report.groups import (
     METRICS,
@@ -39,6 +40,10 @@ TRIFLE = 0.05
 """A panel below this share of the highest one is not magnified to full height."""
 
 
+Bars = list[tuple[str, Estimate]]
+"""Labels and what was found of each, one below the other."""
+
+
 @dataclass(frozen=True)
 class Final:
     """How a label ended on a task.
@@ -46,7 +51,7 @@ class Final:
     Attributes:
         task: where.
         label: who.
-        found: mean return over the last evaluations, with its interval.
+        found: mean final return, with its interval.
         last: mean return of the very last one.
         success: mean success of the last evaluation, if the task tells it.
         solved: runs that solved it.
@@ -69,6 +74,19 @@ class Final:
     def n(self) -> int:
         """Seeds."""
         return self.found.n
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The shares of solved runs that are not excluded (Clopper and Pearson)."""
+        return limits((self.solved, self.n))
+
+    @property
+    def tally(self) -> str:
+        """How many runs solved it; of all or none also what share is not excluded."""
+        said, (low, high) = f"{self.solved} of {self.n}", self.limits
+        if self.solved == 0:
+            return f"{said} (at most {100 * high:.0f} %)"
+        return f"{said} (at least {100 * low:.0f} %)" if self.solved == self.n else said
 
 
 @dataclass(frozen=True)
@@ -99,7 +117,7 @@ class Comparison:
     finals: list[Final]
     totals: dict[str, dict[str, Estimate]]
     reference: str
-    against: dict[str, Pair]
+    against: dict[str, Checked]
     claims: list[Checked]
     notes: list[str]
 
@@ -110,6 +128,22 @@ class Comparison:
             return ""
         whole = set(self.averaged) == set(self.tasks)
         return "all tasks" if whole else listed(self.averaged)
+
+    @property
+    def bars(self) -> dict[str, Bars]:
+        """Final return of each method, per task and over those that are averaged."""
+        found: dict[str, Bars] = {}
+        for final in self.finals:
+            found.setdefault(final.task, []).append((final.label, final.found))
+        for name, totals in self.totals.items() if self.everywhere else ():
+            found[f"{name} over {self.everywhere}"] = list(totals.items())
+        return {name: rows for name, rows in found.items() if rows}
+
+    @property
+    def beaten(self) -> Bars:
+        """Probability that a run of the reference beats one of each other method."""
+        pairs = [(label, one.pair) for label, one in self.against.items()]
+        return [(label, p.better) for label, p in pairs if p and p.better is not None]
 
     def least_height(self, task: str, metric: str) -> float:
         """How high a panel must reach: as the highest, if its own is a trifle to it."""
@@ -164,15 +198,11 @@ def compare(
         panels={key: found for key, found in panels.items() if found},
         averaged=averaged,
         overall=_overall(whole, rng, protocol),
-        finals=[
-            _final(group, rng, protocol)
-            for group in groups
-            if len(group.ends("return", protocol.window))
-        ],
+        finals=[_final(group, rng, protocol) for group in groups if group.scored],
         totals={
             name: {
                 label: estimate(
-                    [group.ends("return", protocol.window) for group in kin],
+                    [group.finals() for group in kin],
                     rng,
                     statistic=statistic,
                     protocol=protocol,
@@ -184,7 +214,7 @@ def compare(
         reference=reference,
         against=against,
         claims=claims,
-        notes=notes + gaps + _uneven(reference, against, claims),
+        notes=notes + gaps + _uneven([*against.values(), *claims]),
     )
 
 
@@ -219,6 +249,7 @@ def final_rows(found: Comparison) -> list[dict[str, Any]]:
             "success": final.success,
             "solved": final.solved,
             "n": final.n,
+            **dict(zip(("share low", "share high"), final.limits, strict=True)),
             "solved at": final.solved_at,
             "steps": final.steps,
             "finished": final.finished,
@@ -239,7 +270,9 @@ def claim_rows(found: Comparison) -> list[dict[str, Any]]:
         row |= {"difference": None if pair is None else float(pair.gap.value)}
         row |= ends(pair.gap if pair else None)
         row |= {"n": pair.gap.n if pair else 0, "verdict": one.verdict}
-        rows.append(row)
+        row |= {"p": pair.test.more if pair else None, "p holm": one.more}
+        row |= {"opposite p": pair.test.less if pair else None}
+        rows.append(row | {"opposite p holm": one.less})
     return rows
 
 
@@ -255,18 +288,20 @@ def _plain(x: float) -> int | float:
 
 
 def _final(group: Group, rng: np.random.Generator, protocol: Protocol) -> Final:
-    scored = group.lines("return")
-    runs = [run for run in group.runs if run.seed in scored]
-    solved = [run.solved_at for run in runs if run.solved_at is not None]
-    success = group.ends("success", 1)
+    times = group.times()
+    when = times[times[:, 1] == 1, 0]
+    last = {
+        metric: [values[-1] for _, values in group.lines(metric).values()]
+        for metric in ("return", "success")
+    }
     return Final(
         group.task,
         group.label,
-        estimate([group.ends("return", protocol.window)], rng, protocol=protocol),
-        float(group.ends("return", 1).mean()),
-        float(success.mean()) if len(success) else None,
-        len(solved),
-        float(np.median(solved)) if solved else None,
+        estimate([group.finals()], rng, protocol=protocol),
+        float(np.mean(last["return"])),
+        float(np.mean(last["success"])) if last["success"] else None,
+        len(when),
+        float(np.median(when)) if len(when) else None,
         min(run.steps for run in group.runs),
         group.finished,
     )
@@ -279,7 +314,7 @@ def _whole(
     found, notes = {}, []
     for label in labels:
         kin = [g for g in groups if g.label == label and g.task in tasks]
-        kin = [group for group in kin if len(group.lines("return"))]
+        kin = [group for group in kin if group.scored]
         lacking = [task for task in tasks if task not in {g.task for g in kin}]
         if not lacking:
             found[label] = kin
@@ -314,24 +349,21 @@ def _against(
     reference: str,
     rng: np.random.Generator,
     protocol: Protocol,
-) -> dict[str, Pair]:
-    found = {}
-    for label in (one for one in labels if one != reference):
-        pair = weigh(groups, (reference, label), rng, protocol=protocol)
-        if pair is not None:
-            found[label] = pair
-    return found
+) -> dict[str, Checked]:
+    """The reference ends with more return than each of the others: what of that."""
+    tasks = tuple(group.task for group in groups)
+    claims = [Claim("", reference, label, tasks) for label in labels[1:]]
+    found = check(claims, groups, rng, protocol)
+    return {one.claim.worse: one for one in found if one.pair is not None}
 
 
-def _uneven(
-    reference: str, against: dict[str, Pair], claims: Sequence[Checked]
-) -> list[str]:
+def _uneven(checked: Sequence[Checked]) -> list[str]:
     """Which comparisons decide nothing, as one side had more time."""
-    pairs = [(reference, label, pair) for label, pair in against.items()]
-    for one in claims:
-        if one.pair is not None:
-            pairs.append((one.claim.better, one.claim.worse, one.pair))
-    sides = [frozenset((a, b)) for a, b, pair in pairs if not pair.even]
+    sides = [
+        frozenset(filter(None, (one.claim.better, one.claim.worse)))
+        for one in checked
+        if one.pair is not None and not one.pair.even
+    ]
     return [
         f"{' and '.join(sorted(both))}: their runs are not all finished, or end at "
         "different steps, so nothing is decided between them."

@@ -1,4 +1,4 @@
-"""Learning curves of runs: return, success and λ against environment steps."""
+"""How runs went, on one picture: the report's curves, and walks in point-mazes."""
 
 from __future__ import annotations
 
@@ -7,55 +7,57 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sfp.envs.maze import get_layout
 from sfp.envs.registry import TASKS, get_task, maze_layout
-from sfp.exploration.figures import COLOURS, STYLES, draw_maze
-from sfp.report.records import RunRecord, column
+from sfp.exploration.figures import COLOURS, draw_maze
+from sfp.report.comparison import compare
+from sfp.report.experiment import Section
+from sfp.report.groups import METRICS
+from sfp.report.plots import draw_legend, draw_panel
+from sfp.report.records import RunRecord
+from sfp.report.stats import Protocol
 from sfp.training.evaluate import evaluate_policy
 from sfp.training.trained import Trained
 
-SHOWN = {
-    "eval/mean_reward": "test return",
-    "eval/success_rate": "test success",
-    "mixing/mean": "λ over visited states",
-}
-"""The panels of a task."""
 
-
-def curves_figure(
-    runs: Sequence[RunRecord], walks: dict[Path, list[np.ndarray]]
-) -> Figure:
+def runs_figure(runs: Sequence[RunRecord], walks: dict[Path, list[Walk]]) -> Figure:
     """A row per task: return, success and λ over steps, and walks of trained policies.
 
-    Seeds are thin lines, their mean a thick one.
+    Nothing is smoothed. Seeds are thin lines, their mean a thick one.
 
     Args:
         runs: of one task or several.
-        walks: positions of test episodes in a point-maze, by the run's folder.
+        walks: test episodes in a point-maze, by the run's folder.
     """
-    tasks = list(dict.fromkeys(run.task for run in runs))
-    labels = list(dict.fromkeys(run.label for run in runs))
-    walkers = {task: _walkers(runs, task, walks) for task in tasks}
-    columns = len(SHOWN) + max(len(found) for found in walkers.values())
-    size = 4.0 * columns, 3.2 * len(tasks)
+    section, raw = Section("runs", "Runs", runs=tuple(runs)), Protocol(window=1)
+    found = compare(section, np.random.default_rng(0), raw)
+    walkers = {
+        task: [run for run in runs if run.task == task and run.folder in walks]
+        for task in found.tasks
+    }
+    first = {
+        task: list({run.label: run for run in reversed(kin)}.values())
+        for task, kin in walkers.items()
+    }
+    columns = len(METRICS) + max(len(kin) for kin in first.values())
+    size = 4.0 * columns, 3.2 * len(found.tasks)
     figure = Figure(figsize=size, layout="constrained")
-    axes = figure.subplots(len(tasks), columns, squeeze=False)
-    for row, task in zip(axes, tasks, strict=True):
-        kin = [run for run in runs if run.task == task]
-        for axis, name in zip(row, SHOWN, strict=False):
-            _draw_panel(axis, kin, labels, name)
-            axis.set_title(f"{task}: {SHOWN[name]}", fontsize=10)
-        for axis in row[len(SHOWN) :]:
+    axes = figure.subplots(len(found.tasks), columns, squeeze=False)
+    for row, task in zip(axes, found.tasks, strict=True):
+        for axis, metric in zip(row, METRICS, strict=False):
+            draw_panel(axis, found, task, metric, seeds=True)
+            axis.set_title(f"{task}: {METRICS[metric].title}", fontsize=10)
+        for axis in row[len(METRICS) :]:
             axis.set_axis_off()
-        for axis, run in zip(row[len(SHOWN) :], walkers[task], strict=False):
+        for axis, run in zip(row[len(METRICS) :], first[task], strict=False):
             axis.set_axis_on()
             draw_maze(axis, get_layout(maze_layout(get_task(task))))
             for walk in walks[run.folder]:
-                axis.plot(*walk.T, color=COLOURS[0], lw=0.9, alpha=0.7)
+                axis.plot(*walk.path.T, color=COLOURS[0], lw=0.9, alpha=0.7)
             axis.set_title(f"{run.label}: test episodes", fontsize=10)
+    draw_legend(figure, found.labels, found.panels.values())
     return figure
 
 
@@ -89,53 +91,7 @@ def play_walks(run: RunRecord, episodes: int = 5) -> list[Walk]:
     return found
 
 
-def walks_of(run: RunRecord, episodes: int = 5) -> list[np.ndarray]:
-    """Positions, in cells, of a finished run's policy in its point-maze."""
-    return [walk.path for walk in play_walks(run, episodes)]
-
-
 def is_maze(run: RunRecord) -> bool:
     """Whether its walks can be drawn, and there is a policy to walk."""
     known = run.task in TASKS and TASKS[run.task].suite == "point-maze"
     return known and (run.folder / "policy").is_dir()
-
-
-def _walkers(
-    runs: Sequence[RunRecord], task: str, walks: dict[Path, list[np.ndarray]]
-) -> list[RunRecord]:
-    """The first run of each label whose walks are known."""
-    found: dict[str, RunRecord] = {}
-    for run in runs:
-        if run.task == task and run.folder in walks:
-            found.setdefault(run.label, run)
-    return list(found.values())
-
-
-def _draw_panel(
-    axis: Axes, runs: Sequence[RunRecord], labels: Sequence[str], name: str
-) -> None:
-    for label in dict.fromkeys(run.label for run in runs):
-        i = labels.index(label)
-        colour, style = COLOURS[i % len(COLOURS)], STYLES[i % len(STYLES)]
-        lines = [
-            column(run.train if name.startswith("mixing") else run.eval, name)
-            for run in runs
-            if run.label == label
-        ]
-        lines = [line for line in lines if line[0]]
-        for line in lines if len(lines) > 1 else ():
-            axis.plot(*line, color=colour, lw=0.6, alpha=0.5)
-        if lines:
-            shared = sorted(set.intersection(*(set(steps) for steps, _ in lines)))
-            mean = np.mean(
-                [[dict(zip(*line, strict=True))[s] for s in shared] for line in lines],
-                axis=0,
-            )
-            count = f" ({len(lines)} seeds)" if len(lines) > 1 else ""
-            axis.plot(shared, mean, style, color=colour, lw=1.8, label=label + count)
-    if name != "eval/mean_reward":
-        axis.set_ylim(-0.05, 1.05)
-    axis.set_xlabel("environment steps")
-    axis.grid(alpha=0.3)
-    if axis.has_data():
-        axis.legend(fontsize=8)

@@ -136,6 +136,8 @@ def _claim(entry: dict[str, Any]) -> Claim:
     if named not in MEASURES:
         raise unknown("measure", named, MEASURES, "See docs/report.md.")
     text, better, worse = (_word(entry, key) for key in ("text", "better", "worse"))
+    if not better and named != "solved":
+        raise SfpError(f"expected a claim of one method as solved, received {named}.")
     tasks, share = _names(entry, "tasks"), entry.get("share", 1.0)
     if not isinstance(share, int | float) or not 0.0 < share < float("inf"):
         raise SfpError(f"expected share as a number above 0, received {share!r}.")

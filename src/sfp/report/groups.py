@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sfp.report.binomial import Count
 from sfp.report.records import RunRecord, column
 from sfp.report.stats import (
     Estimate,
     Protocol,
     Statistic,
     estimate,
+    final,
     mean,
     smooth,
 )
@@ -79,11 +81,32 @@ class Group:
         """The steps that all seeds have, and values as (seeds, steps)."""
         return share(list(self.lines(metric).values()))
 
-    def ends(self, metric: str, window: int | None) -> np.ndarray:
-        """Every run's own end: the mean of its last evaluations, or of all (None)."""
-        kept = slice(None if window is None else -window, None)
-        lines = self.lines(metric).values()
-        return np.array([values[kept].mean() for _, values in lines])
+    @property
+    def scored(self) -> list[RunRecord]:
+        """The runs that count and have evaluations."""
+        held = self.lines("return")
+        return [run for run in self.runs if run.seed in held]
+
+    def finals(self) -> np.ndarray:
+        """Every run's own final return."""
+        return np.array([final(values) for _, values in self.lines("return").values()])
+
+    def times(self) -> np.ndarray:
+        """Every run's (step, 1) at which it was solved, or (end, 0) if it was not."""
+        found = [
+            (run.steps, 0) if run.solved_at is None else (run.solved_at, 1)
+            for run in self.scored
+        ]
+        return np.array(found, float)
+
+    def solved(self) -> Count:
+        """How many runs solved the task, of how many."""
+        return int(self.times()[:, 1].sum()), len(self.scored)
+
+    def at_once(self) -> np.ndarray:
+        """1 for every run that solved the task at its first evaluation, else 0."""
+        found = [run.solved_at == run.eval[0]["step"] for run in self.scored]
+        return np.array(found, float)
 
 
 @dataclass(frozen=True)
@@ -101,6 +124,16 @@ class Curve:
     x: np.ndarray
     found: Estimate
     seeds: dict[int, Line]
+
+    @property
+    def steps(self) -> bool:
+        """Whether x are steps, not shares."""
+        return bool(self.x[-1] > 1)
+
+    @property
+    def x_name(self) -> str:
+        """Below the axis."""
+        return "environment steps" if self.steps else "share of each task's steps"
 
 
 def group_runs(runs: Sequence[RunRecord]) -> tuple[list[Group], list[str]]:

@@ -41,13 +41,21 @@ def finals(found: Comparison) -> str:
 
 def claims(found: Comparison) -> str:
     """What is claimed, what was measured, and the verdict, where there are runs."""
-    rows = []
-    for claim, pair in ((one.claim, one.pair) for one in found.claims):
-        if pair is not None:
-            tested = f"{claim.better} > {claim.than}"
-            measured = [listed(pair.tasks), MEASURES[claim.measure], str(pair.gap)]
-            rows.append([claim.text, tested, *measured, pair.verdict])
-    head = ["claim", "tested as", "on", "of", "difference", "verdict"]
+    rows = [
+        [
+            one.claim.text,
+            one.claim.tested,
+            listed(one.pair.tasks),
+            MEASURES[one.claim.measure],
+            str(one.pair.gap),
+            str(one.pair.gap.n),
+            one.p,
+            one.verdict,
+        ]
+        for one in found.claims
+        if one.pair is not None
+    ]
+    head = ["claim", "tested as", "on", "of", "difference", "n", "p (Holm)", "verdict"]
     return table(head, rows) if rows else ""
 
 
@@ -63,7 +71,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _cell(final: Final | None) -> str:
     if final is None:
         return "-"
-    solved = f"{final.solved} of {final.n}"
+    solved = final.tally
     if final.solved_at is not None:
         solved += f" at {int(final.solved_at):,}"
     ends = str(final.found) if final.finished else f"{shown(final.last)} so far"

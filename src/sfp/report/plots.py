@@ -73,16 +73,29 @@ def curves_figure(found: Comparison, metric: str) -> Figure | None:
     if not kept:
         return None
     figure, axes = _grid(len(kept))
-    for axis, (task, curves) in zip(axes, kept.items(), strict=False):
-        _draw(axis, curves, found.labels)
-        axis.set(title=task, xlabel="environment steps")
-        if METRICS[metric].unit:
-            axis.set_ylim(-0.02, 1.04)
-        else:
-            _raise(axis, found.least_height(task, metric))
+    for axis, task in zip(axes, kept, strict=False):
+        draw_panel(axis, found, task, metric)
+        axis.set_title(task)
     axes[0].set_ylabel(METRICS[metric].title)
-    _legend(figure, found.labels, kept.values())
+    draw_legend(figure, found.labels, kept.values())
     return figure
+
+
+def draw_panel(
+    axis: Axes, found: Comparison, task: str, metric: str, *, seeds: bool = False
+) -> None:
+    """Curves of a metric on a task, also of the single seeds if there are several."""
+    curves = found.panels.get((task, metric), [])
+    for curve in curves if seeds else ():
+        colour, _ = _style(curve.label, found.labels)
+        for line in curve.seeds.values() if len(curve.seeds) > 1 else ():
+            axis.plot(*line, color=colour, lw=0.6, alpha=0.5)
+    _draw(axis, curves, found.labels)
+    axis.set_xlabel("environment steps")
+    if METRICS[metric].unit:
+        axis.set_ylim(-0.02, 1.04)
+    elif curves:
+        _raise(axis, found.least_height(task, metric))
 
 
 def overall_figure(found: Comparison) -> Figure | None:
@@ -92,33 +105,22 @@ def overall_figure(found: Comparison) -> Figure | None:
     figure, axes = _grid(len(found.overall))
     for axis, (name, curves) in zip(axes, found.overall.items(), strict=False):
         _draw(axis, curves, found.labels)
-        steps = bool(curves[0].x[-1] > 1)
-        if not steps:
+        if not curves[0].steps:
             axis.xaxis.set_major_formatter(PercentFormatter(1.0))
-        axis.set(
-            title=f"{name} over {found.everywhere}",
-            xlabel="environment steps" if steps else "share of each task's steps",
-        )
+        axis.set(title=f"{name} over {found.everywhere}", xlabel=curves[0].x_name)
     axes[0].set_ylabel("Test return")
-    _legend(figure, found.labels, found.overall.values())
+    draw_legend(figure, found.labels, found.overall.values())
     return figure
 
 
 def final_figure(found: Comparison) -> Figure | None:
     """Final return per task and over all, as bars with intervals."""
-    bars = {
-        task: {f.label: f.found for f in found.finals if f.task == task}
-        for task in found.tasks
-    }
-    if found.everywhere:
-        over = found.everywhere
-        bars |= {f"{name} over {over}": held for name, held in found.totals.items()}
-    bars = {name: held for name, held in bars.items() if held}
+    bars = found.bars
     if not bars:
         return None
-    figure, axes = _grid(len(bars), rows=max(len(held) for held in bars.values()))
-    for axis, (name, held) in zip(axes, bars.items(), strict=False):
-        _forest(axis, list(held.items()), found.labels)
+    figure, axes = _grid(len(bars), rows=max(len(rows) for rows in bars.values()))
+    for axis, (name, rows) in zip(axes, bars.items(), strict=False):
+        _forest(axis, rows, found.labels)
         axis.set(title=name, xlabel="final return")
     return figure
 
@@ -128,8 +130,7 @@ def improvement_figure(found: Comparison) -> Figure | None:
     if not found.against:
         return None
     figure, axes = _grid(1, rows=len(found.against))
-    rows = [(label, one.better) for label, one in found.against.items()]
-    _forest(axes[0], rows, found.labels, points=True)
+    _forest(axes[0], found.beaten, found.labels, points=True)
     axes[0].axvline(0.5, color="grey", lw=0.8, ls="--")
     axes[0].set(xlim=(-0.03, 1.03), xlabel=f"P({found.reference} beats the other)")
     return figure
@@ -154,7 +155,7 @@ def mixing_figure(found: Comparison) -> Figure | None:
         _draw(other, mixing, found.labels, faint=True)
         other.set(ylim=(-0.02, 1.04), ylabel="λ (thin)")
         axis.set(title=task, xlabel="environment steps", ylabel="test return (thick)")
-    _legend(figure, found.labels, [found.panels[task, "mixing"] for task in tasks])
+    draw_legend(figure, found.labels, [found.panels[task, "mixing"] for task in tasks])
     return figure
 
 
@@ -228,7 +229,7 @@ def _forest(
     axis.grid(axis="x", alpha=0.3)
 
 
-def _legend(
+def draw_legend(
     figure: Figure, labels: Sequence[str], drawn: Iterable[Sequence[Curve]]
 ) -> None:
     """One legend below all panels, of what is drawn in them."""
@@ -240,6 +241,6 @@ def _legend(
     figure.legend(
         handles=handles,
         loc="outside lower center",
-        ncols=-(-len(handles) // -(-len(handles) // ENTRIES)),
+        ncols=max(1, -(-len(handles) // max(1, -(-len(handles) // ENTRIES)))),
         frameon=False,
     )

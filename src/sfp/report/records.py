@@ -119,7 +119,7 @@ def column(rows: Sequence[Row], name: str) -> tuple[list[float], list[float]]:
     return [float(s or 0) for s, _ in kept], [float(v or 0) for _, v in kept]
 
 
-def summarise(run: RunRecord) -> dict[str, str | int | float | None]:
+def summarise(run: RunRecord) -> dict[str, Any]:
     """One line: how far a run got."""
     last = run.eval[-1] if run.eval else {}
     _, mixing = column(run.train, "mixing/mean")
@@ -127,11 +127,12 @@ def summarise(run: RunRecord) -> dict[str, str | int | float | None]:
         "task": run.task,
         "method": run.label,
         "seed": run.seed,
-        "steps": int(run.train[-1]["step"] or 0) if run.train else 0,
+        "steps": run.steps,
         "solved_at": run.solved_at,
         "return": last.get("eval/mean_reward"),
         "success": last.get("eval/success_rate"),
         "mixing": mixing[-1] if mixing else None,
+        "finished": run.end is not None,
     }
 
 

@@ -21,6 +21,7 @@ from sfp.report.experiment import (
     read_experiment,
 )
 from sfp.report.records import RunRecord, read_run, tell_apart
+from sfp.report.saved import SAVED, read_section
 from sfp.training.folder import CONFIG, FINISHED, VERSIONS
 
 RUN_FILES = {CONFIG, VERSIONS, FINISHED, "train.csv", "eval.csv"}
@@ -47,7 +48,7 @@ def read_results(root: Path) -> Results:
     if not root.is_dir():
         raise SfpError(f"{root} is no folder: expected one with runs of `sfp train`.")
     warnings: list[str] = []
-    folders, experiments, explored = _search(root, warnings)
+    folders, experiments, explored, saved = _search(root, warnings)
     runs: dict[Path, RunRecord] = {}
     for folder in folders:
         try:
@@ -63,9 +64,12 @@ def read_results(root: Path) -> Results:
             f"wrote them without {CHECKSUMS}."
         )
     sections, claimed = [], set()
-    for path in experiments:
+    for path in experiments or ([] if folders else saved):
         try:
-            section = read_experiment(root, path, runs, warnings)
+            if path.name == SAVED:
+                section = read_section(root, path, warnings)
+            else:
+                section = read_experiment(root, path, runs, warnings)
         except UNREADABLE as error:
             warnings.append(f"left out {reason(root, path, error)}")
             continue
@@ -96,9 +100,9 @@ def read_results(root: Path) -> Results:
 
 def _search(
     root: Path, warnings: list[str]
-) -> tuple[list[Path], list[Path], list[Path]]:
-    """Run folders, experiments and explorations below a folder, in order."""
-    runs, experiments, explored, inside = [], [], [], []
+) -> tuple[list[Path], list[Path], list[Path], list[Path]]:
+    """Runs, experiments, explorations and saved sections below a folder, in order."""
+    runs, experiments, explored, saved, inside = [], [], [], [], []
 
     def closed(error: OSError) -> None:
         warnings.append(f"left out {_short(root, Path(error.filename))}: no access.")
@@ -112,6 +116,8 @@ def _search(
             continue
         if EXPERIMENT in files:
             experiments.append(here / EXPERIMENT)
+        if SAVED in files:
+            saved.append(here / SAVED)
         if here.name == "runs":
             inside += [here / name for name in folders]
         names = [name for name in sorted(files) if name.startswith("explore-")]
@@ -119,7 +125,7 @@ def _search(
     held = {above for run in runs for above in (run, *run.parents)}
     for folder in (folder for folder in inside if folder not in held):
         warnings.append(f"left out {_short(root, folder)}: it holds no run (yet).")
-    return runs, experiments, explored
+    return runs, experiments, explored, saved
 
 
 def _attach(files: Sequence[Path], suffix: str) -> tuple[Attachment, ...]:

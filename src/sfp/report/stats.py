@@ -19,7 +19,9 @@ Statistic = Callable[[Strata], np.ndarray]
 """From all tasks and seeds to one number, for every further axis."""
 
 Kind = Literal["percentile", "basic"]
-Verdict = Literal["holds", "does not", "undecided"]
+
+FEWEST = 3
+"""Evaluations that a final value is the mean of, if there are as many."""
 
 CHUNK = 4_000_000
 """Numbers that are resampled at a time: a bound on memory."""
@@ -30,7 +32,7 @@ class Protocol:
     """How numbers are made; the defaults are the paper's, but for `kind`.
 
     Attributes:
-        window: evaluations that curves are smoothed over, and averaged at the end.
+        window: evaluations that curves are smoothed over.
         kind: of interval; the paper's is `basic`.
         level: of confidence.
         repetitions: of the bootstrap.
@@ -115,9 +117,9 @@ def smooth(values: np.ndarray, window: int = PAPER.window) -> np.ndarray:
     return np.stack(parts, axis=-1)
 
 
-def final(values: np.ndarray, window: int = PAPER.window) -> np.ndarray:
-    """Final performance: where the smoothed curve ends."""
-    return smooth(values, window)[..., -1]
+def final(values: np.ndarray) -> float:
+    """Final performance: the mean of a run's last tenth, of three values at least."""
+    return float(values[-max(FEWEST, -(-len(values) // 10)) :].mean())
 
 
 def estimate(
@@ -154,60 +156,18 @@ def estimate(
     return Estimate(value, *_interval(value, drawn, protocol), n)
 
 
-def improvement(
+def contrast(
     ours: Strata,
     theirs: Strata,
-    rng: np.random.Generator,
-    *,
-    protocol: Protocol = PAPER,
-) -> Estimate:
-    """Probability that a run of ours beats one of theirs on the same task.
-
-    P(X > Y) + P(X = Y)/2 over all pairs of seeds, averaged over tasks: 0.5 is no
-    difference. Both sides are resampled.
-    """
-
-    def pairs(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        with np.errstate(invalid="ignore"):
-            wins = np.sign(x[..., :, None] - y[..., None, :])
-        return np.asarray((wins.mean(axis=(-2, -1)) + 1) / 2)
-
-    return _compare(ours, theirs, rng, pairs, protocol)
-
-
-def difference(
-    ours: Strata,
-    theirs: Strata,
-    rng: np.random.Generator,
-    *,
-    protocol: Protocol = PAPER,
-) -> Estimate:
-    """Mean of ours less mean of theirs per task, averaged over tasks."""
-
-    def gap(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        with np.errstate(invalid="ignore"):  # of infinities: not a number, and told
-            return np.asarray(x.mean(axis=-1) - y.mean(axis=-1))
-
-    return _compare(ours, theirs, rng, gap, protocol)
-
-
-def verdict(found: Estimate, threshold: float = 0.0) -> Verdict:
-    """Whether a claim "larger than the threshold" holds: the interval decides."""
-    if found.low is None or found.high is None:
-        return "undecided"
-    if float(found.low) > threshold:
-        return "holds"
-    return "does not" if float(found.high) < threshold else "undecided"
-
-
-def _compare(
-    ours: Strata,
-    theirs: Strata,
-    rng: np.random.Generator,
     score: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    protocol: Protocol,
+    rng: np.random.Generator,
+    *,
+    protocol: Protocol = PAPER,
 ) -> Estimate:
-    """A score of two sides per task, averaged over tasks, with its interval."""
+    """A score of two sides per task (`gap`, `wins`, `lead`), averaged over tasks.
+
+    Its interval comes from resampling both sides.
+    """
     _check(ours)
     _check(theirs)
     if len(ours) != len(theirs):
@@ -230,6 +190,36 @@ def _compare(
     size = sum(len(x) * len(y) for x, y in tasks)
     drawn = _repeat(draw, size, protocol.repetitions)
     return Estimate(value, *_interval(value, drawn, protocol), n)
+
+
+def wins(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Probability of improvement on a task: P(X > Y) + P(X = Y)/2 over all pairs."""
+    with np.errstate(invalid="ignore"):
+        signs = np.sign(x[..., :, None] - y[..., None, :])
+    return np.asarray((signs.mean(axis=(-2, -1)) + 1) / 2)
+
+
+def gap(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Mean of ours less mean of theirs."""
+    with np.errstate(invalid="ignore"):  # of infinities: not a number, and told
+        return np.asarray(x.mean(axis=-1) - y.mean(axis=-1))
+
+
+def lead(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Share of pairs of runs in which ours is sooner, less that in which theirs is.
+
+    Times are rows of (step, whether it happened then): of two runs that never solved
+    the task, or of which one gave up before the other solved it, none is the sooner.
+    """
+    ahead = earlier(x, y) - earlier(y, x).swapaxes(-2, -1)
+    return np.asarray(ahead.mean(axis=(-2, -1)))
+
+
+def earlier(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """For every pair, 1 if x is known to have happened before y, else 0."""
+    at, other = x[..., :, None, 0], y[..., None, :, 0]
+    happened, censored = x[..., :, None, 1] > 0, y[..., None, :, 1] == 0
+    return np.where(happened & ((at < other) | ((at == other) & censored)), 1.0, 0.0)
 
 
 def _resample(scores: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:

@@ -66,15 +66,9 @@ def _curves(found: Comparison, stem: str, book: Book) -> str:
 def _overall(found: Comparison, stem: str, book: Book) -> str:
     figures = []
     for name, curves in found.overall.items():
-        whole = bool(curves[0].x[-1] > 1)
-        x = "step" if whole else "share"
+        x = "step" if curves[0].steps else "share"
         title = f"{name} return over {found.everywhere}"
-        chart = line_chart(
-            curves,
-            found.labels,
-            title=title,
-            x_name="environment steps" if whole else "share of each task's steps",
-        )
+        chart = line_chart(curves, found.labels, title=title, x_name=curves[0].x_name)
         link = csv_link(points(curves, x), f"{stem}-all-{name.lower()}")
         figures.append(book.chart(chart, title, link))
     if not figures:

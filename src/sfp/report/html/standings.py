@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from sfp.report.comparison import Comparison, Final, claim_rows, ends, final_rows
+from sfp.report.comparison import (
+    Bars,
+    Comparison,
+    Final,
+    claim_rows,
+    ends,
+    final_rows,
+)
 from sfp.report.html.book import still
 from sfp.report.html.chart import look
 from sfp.report.html.forest import forest
@@ -66,11 +72,11 @@ def _claims(found: Comparison, stem: str) -> str:
         {
             "the paper": row["claim"],
             "verdict": _verdict(one.verdict),
-            "more": one.claim.better,
-            "than": one.claim.than,
+            "tested as": one.claim.tested,
             "difference": row["difference"],
             "95 % interval": interval(one.pair.gap) if one.pair else "",
             "n": row["n"],
+            "p (Holm)": one.p,
             "of": row["measure"],
             "on": ", ".join(one.pair.tasks if one.pair else one.claim.tasks),
         }
@@ -105,7 +111,7 @@ def _finals(found: Comparison, stem: str) -> str:
             "95 % interval": interval(final.found),
             "last": final.last,
             "success": None if final.success is None else f"{final.success:.0%}",
-            "solved": f"{final.solved} of {final.n}",
+            "solved": final.tally,
             "solved at": row["solved at"],
             "steps": row["steps"] if final.finished else f"{final.steps:,} so far",
             "n": final.n,
@@ -133,27 +139,20 @@ def _finals(found: Comparison, stem: str) -> str:
 
 
 def _bars(found: Comparison, stem: str) -> str:
-    groups: dict[str, list[tuple[str, Estimate]]] = {}
-    for final in found.finals:
-        groups.setdefault(final.task, []).append((final.label, final.found))
-    if found.everywhere:
-        for name, totals in found.totals.items():
-            if totals:
-                groups[f"{name} over {found.everywhere}"] = list(totals.items())
     figures = [
         still(
             forest(rows, found.labels, title=f"final return, {name}", x_name="return"),
             name,
             csv_link(_rows(rows), f"{stem}-bars-{name}"),
         )
-        for name, rows in groups.items()
+        for name, rows in found.bars.items()
     ]
     if not figures:
         return ""
     return f'<div class="charts">{"".join(figures)}</div>'
 
 
-def _rows(rows: Sequence[tuple[str, Estimate]]) -> list[dict[str, Any]]:
+def _rows(rows: Bars) -> list[dict[str, Any]]:
     return [
         {"method": label, "value": float(one.value), **ends(one), "n": one.n}
         for label, one in rows
@@ -166,18 +165,20 @@ def _against(found: Comparison, stem: str) -> str:
     rows = [
         {
             "other": label,
-            "tasks": len(one.tasks),
-            "more return": float(one.gap.value),
-            "95 % interval": interval(one.gap),
+            "tasks": len(one.pair.tasks),
+            "more return": float(one.pair.gap.value),
+            "95 % interval": interval(one.pair.gap),
+            "n": one.pair.gap.n,
+            "p (Holm)": one.p,
             "verdict": _verdict(one.verdict),
         }
         for label, one in found.against.items()
+        if one.pair is not None
     ]
-    better = [(label, one.better) for label, one in found.against.items()]
     title = f"Probability that {found.reference} beats the other"
     figure = still(
         forest(
-            better,
+            found.beaten,
             found.labels,
             title=title,
             x_name="0.5 is no difference",
@@ -185,7 +186,7 @@ def _against(found: Comparison, stem: str) -> str:
             span=(0.0, 1.0),
         ),
         title,
-        csv_link(_rows(better), f"{stem}-improvement"),
+        csv_link(_rows(found.beaten), f"{stem}-improvement"),
     )
     listed = table(rows, raw=["95 % interval", "verdict"])
     return (
