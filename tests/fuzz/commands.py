@@ -74,13 +74,17 @@ def line(rng):
         elif how == 4:
             del words[at]
         elif how == 5:
-            words.insert(at, rng.choice((value, words[at], "--force", "--jsn", "--out")))
+            words.insert(
+                at, rng.choice((value, words[at], "--force", "--jsn", "--out"))
+            )
         elif how == 6:
             words[at] = words[at][: len(words[at]) // 2] + words[at][-1:]
         elif how == 7 and words[at].startswith("--"):
             words[at] += f"={value}"
         else:
-            words += rng.choice((["--seed", value], ["--out", value], ["--steps", value]))
+            words += rng.choice(
+                (["--seed", value], ["--out", value], ["--steps", value])
+            )
         if not words:
             break
     return words

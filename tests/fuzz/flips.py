@@ -17,8 +17,8 @@ import traceback
 import warnings
 from pathlib import Path
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "training")]
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent.parent / "training"))
 
 import seeds
 from loaders import preload
@@ -158,7 +158,9 @@ def check(root, kind, places):
             flip(target / name, where)
             code = forked(lambda t=target: work(t, stops=False))
             same = code == 0 and outcome(target) == expected
-            verdict = "same bits" if same else {0: "SILENT", 2: "refused"}.get(code, "RAW")
+            verdict = (
+                "same bits" if same else {0: "SILENT", 2: "refused"}.get(code, "RAW")
+            )
             print(f"{kind}: {name} at {where:.0%}: {verdict}", flush=True)
             if verdict in ("SILENT", "RAW"):
                 silent.append(str(name))
@@ -175,7 +177,9 @@ def main():
     silent, cases = [], 0
     for kind in args.only:
         with tempfile.TemporaryDirectory(prefix="sfp-flips-") as folder:
-            found, count = check(Path(folder), kind, (0, 0.5, 1) if args.all else (0.5,))
+            found, count = check(
+                Path(folder), kind, (0, 0.5, 1) if args.all else (0.5,)
+            )
         silent, cases = silent + found, cases + count
     print(f"{cases - len(silent)} of {cases} flips were refused or repaired.")
     sys.exit(1 if silent else 0)

@@ -44,7 +44,7 @@ def policy(folder, out, rng):
 
     trained = Trained.load(folder / "policy")
     seen = {key: np.zeros(shape) for key, shape in trained.spec.inputs.items()}
-    trained.predict(seen if "" not in seen else seen[""])
+    trained.predict(seen.get("", seen))
     if rng.random() < 0.2:
         evaluated(folder / "policy")
 
@@ -143,7 +143,7 @@ NEEDED = ("npz", "map", "prior", "policy", "run", "results", "collected")
 
 
 def preload():
-    """Import all that workers need; nothing computes yet, so that they can be forked."""
+    """Import all that workers need; nothing computes yet: a fork is safe."""
     import h5py  # noqa: F401
     import minari  # noqa: F401
     import pyarrow.dataset

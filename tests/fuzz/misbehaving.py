@@ -68,7 +68,12 @@ VALUES = {
     "raises unicode": ("raise", UnicodeDecodeError("utf-8", b"\xff", 0, 1, "no")),
     "raises attribute": ("raise", AttributeError("'Odd' has no attribute 'x'")),
 }
-WHEN = {"first step": (0, 1), "step 7": (0, 7), "second episode": (1, 3), "reset": (1, 0)}
+WHEN = {
+    "first step": (0, 1),
+    "step 7": (0, 7),
+    "second episode": (1, 3),
+    "reset": (1, 0),
+}
 """Episode and step; at the reset only what a reset returns can be wrong."""
 
 BOX = spaces.Box(-1.0, 1.0, (2,), np.float32)
@@ -244,8 +249,7 @@ def cases():
     ):
         found += [(kind, name, "", goals) for name in table for goals in (False, True)]
     found += [("rewards", name, "", True) for name in REWARDS]
-    both = [(*case, who) for case in found for who in ("both", "test")]
-    return both
+    return [(*case, who) for case in found for who in ("both", "test")]
 
 
 def attempt(case, out):

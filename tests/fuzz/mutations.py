@@ -226,17 +226,26 @@ def _odd(rng, old):
             return json.dumps(inner).replace('"@', "").replace('@"', "")
     if isinstance(old, list) and old and rng.random() < 0.4:
         return rng.choice((old * 2, old[:-1], old[::-1], [old], old * 5000))
-    return rng.choice(
-        (None, True, False, [], {}, "", 0, -1, 0.5, [[]], {"": None}, *SIZES)
-        + ("@NaN@", "@1e400@", "@-Infinity@", f"@1{'0' * 400}@", "@" + "[" * 5000 + "]" * 5000 + "@")
-        + WORDS
-    )
+    deep = "@" + "[" * 5000 + "]" * 5000 + "@"
+    large = ("@NaN@", "@1e400@", "@-Infinity@", f"@1{'0' * 400}@", deep)
+    plain = (None, True, False, [], {}, "", 0, -1, 0.5, [[]], {"": None})
+    return rng.choice((*plain, *SIZES, *large, *WORDS))
 
 
 def place(rng, file):
-    """Something else where the file was: nothing, a folder, a pipe, a link, a device."""
+    """Something else where the file was: nothing, a folder, a pipe, a link."""
     how = rng.choice(
-        ("gone", "folder", "pipe", "dangling", "loop", "zero", "secret", "moved", "huge")
+        (
+            "gone",
+            "folder",
+            "pipe",
+            "dangling",
+            "loop",
+            "zero",
+            "secret",
+            "moved",
+            "huge",
+        )
     )
     content = file.read_bytes()
     file.unlink()
@@ -246,7 +255,7 @@ def place(rng, file):
         os.mkfifo(file)
     elif how == "huge":  # sparse
         file.write_bytes(content)
-        os.truncate(file, 2**40)
+        os.truncate(file, 2**26)
     elif how != "gone":
         canary = _canary(file)
         (canary / "moved").write_bytes(content)
@@ -275,7 +284,9 @@ def hdf5(rng, file):
     with h5py.File(file, "r+") as held:
         names = []
         held.visititems(
-            lambda name, node: names.append(name) if isinstance(node, h5py.Dataset) else None
+            lambda name, node: (
+                names.append(name) if isinstance(node, h5py.Dataset) else None
+            )
         )
         name = rng.choice(sorted(names))
         shape, kind = held[name].shape, held[name].dtype
@@ -297,7 +308,9 @@ def hdf5(rng, file):
             with h5py.File(secret.with_name("other.h5"), "w") as other:
                 other["x"] = old
             layout = h5py.VirtualLayout(shape, kind)
-            layout[...] = h5py.VirtualSource(str(secret.with_name("other.h5")), "x", shape)
+            layout[...] = h5py.VirtualSource(
+                str(secret.with_name("other.h5")), "x", shape
+            )
             held.create_virtual_dataset(name, layout)
             return f"{outside}: {name} is virtual"
         if how == 3:
@@ -326,7 +339,9 @@ def archive(rng, file):
         if how == 1:
             members[f"../{name}"] = value
         if how == 2:
-            members[rng.choice(("a\0b.npy", "x" * 5000, "é.npy", "../../canary/secret.txt"))] = value
+            members[
+                rng.choice(("a\0b.npy", "x" * 5000, "é.npy", "../../canary/secret.txt"))
+            ] = value
         said = f"{name} gone, way {how}"
     else:
         members[name], said = _header(rng, members[name])
@@ -354,13 +369,17 @@ def _header(rng, data):
     if how == 0:
         shape = rng.choice(((10**9,), (10**6, 10**6), (2**62, 4), (-1,), (0,), (0, 2)))
     elif how == 1:
-        kind = rng.choice(("|O", "<U9", "<c16", ">f8", "<M8[s]", "|V8", "<f2", "|b1", "<i8"))
+        kind = rng.choice(
+            ("|O", "<U9", "<c16", ">f8", "<M8[s]", "|V8", "<f2", "|b1", "<i8")
+        )
     elif how == 2:
         shape = (*shape, 1) if rng.random() < 0.5 else (1, *shape)
     elif how == 3:
         fortran = True
     elif how == 4:
-        text = rng.choice(("{" * 500, "(" * 9000, "__import__('planted')", "{'descr': 5}"))
+        text = rng.choice(
+            ("{" * 500, "(" * 9000, "__import__('planted')", "{'descr': 5}")
+        )
         return _npy(text, array.tobytes()), "a header that is none"
     else:
         odd = rng.choice((np.nan, np.inf, 1e308, -0.0))
@@ -395,7 +414,9 @@ def tensors(rng, file):
         holder, key = rng.choice(spots)
         holder[key] = _odd(rng, holder[key])
         said = f"{key!r} -> {str(holder[key])[:30]!r}"
-    text = json.dumps(held).replace('"@', "").replace('@"', "").encode("utf-8", "replace")
+    text = (
+        json.dumps(held).replace('"@', "").replace('@"', "").encode("utf-8", "replace")
+    )
     file.write_bytes(struct.pack("<Q", len(text)) + text + body)
     return said
 

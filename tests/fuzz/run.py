@@ -112,7 +112,9 @@ class Files:
         verdict = self.worker(number, out=self._out(), size=size)
         if not verdict.is_finding:
             after = snapshot(self.home / "case")
-            changed = [p for p in before.keys() | after if before.get(p) != after.get(p)]
+            changed = [
+                p for p in before.keys() | after if before.get(p) != after.get(p)
+            ]
             if changed:
                 verdict = Verdict("changed", f"bytes outside --out: {changed[:3]}")
             elif forbidden and verdict.outcome == "loaded":
@@ -172,10 +174,13 @@ def main():
     parser.add_argument("--what", choices=kinds, default="files")
     parser.add_argument("--cases", type=int, default=400)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", nargs="*", choices=list(LOADERS), default=list(LOADERS))
+    parser.add_argument(
+        "--only", nargs="*", choices=list(LOADERS), default=list(LOADERS)
+    )
     parser.add_argument("--number", type=int, help="one case of each, in any case told")
     parser.add_argument("--keep", type=Path, help="where to keep what was found")
     args = parser.parse_args()
+    os.environ["MPLCONFIGDIR"] = str(compiled())
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="sfp-fuzz-") as folder:
         root = Path(folder).resolve()
@@ -197,7 +202,9 @@ def main():
         for at, (kind, name) in enumerate(fuzzers):
             share = (args.cases + at) // len(fuzzers)
             numbers = range(share) if args.number is None else [args.number]
-            found += fuzz(lambda k=kind, n=name: k(root, n, args.seed), name, numbers, args)
+            found += fuzz(
+                lambda k=kind, n=name: k(root, n, args.seed), name, numbers, args
+            )
     minutes = (time.monotonic() - began) / 60
     print(
         f"{args.cases} {args.what} with --seed {args.seed}: {found} findings, "

@@ -1,10 +1,11 @@
-"""Cases in a forked worker: a crash, a hang or too much memory is a finding, not an end.
+"""Cases in a forked worker: a crash, a hang or much memory is a finding, not the end.
 
 The worker lives on from case to case, until one of them ends it. It watches itself by
 an audit hook: files that are opened for writing, code and processes that are started.
 """
 
 import contextlib
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -31,7 +32,14 @@ WRITES = {  # audit event: which of its arguments are paths that change
     "os.chown": (0,),
     "os.utime": (0,),
 }
-RUNS = {"os.system", "os.exec", "os.posix_spawn", "subprocess.Popen", "pickle.find_class"}
+RUNS = {
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "subprocess.Popen",
+    "pickle.find_class",
+}
+SET_DEATH_SIGNAL = 1
 CHANGES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 
@@ -170,6 +178,7 @@ class Worker:
 
     def _live(self, pipe):
         os.setsid()
+        ctypes.CDLL(None).prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
         said = os.open(self._root / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         os.dup2(said, 1)
         os.dup2(said, 2)

@@ -59,7 +59,9 @@ def npy(folder):
 def table(folder):
     heads = {"actions": "action", "observations": "observation", "goals": "goal"}
     for number, episode in enumerate(episodes()):
-        names = [f"{h}.{i}" for c, h in heads.items() for i in range(episode[c].shape[1])]
+        names = [
+            f"{h}.{i}" for c, h in heads.items() for i in range(episode[c].shape[1])
+        ]
         rows = np.concatenate([episode[c] for c in heads], axis=1)
         text = [",".join(names), *(",".join(map(repr, map(float, r))) for r in rows)]
         (folder / f"take{number}.csv").write_text("\n".join(text) + "\n")
@@ -70,7 +72,11 @@ def table(folder):
 def d4rl(folder):
     held, ends = joined(), np.cumsum(LENGTHS) - 1
     with h5py.File(folder / "data.hdf5", "w") as file:
-        for name, key in (("actions",) * 2, ("observations",) * 2, ("infos/goal", "goals")):
+        for name, key in (
+            ("actions",) * 2,
+            ("observations",) * 2,
+            ("infos/goal", "goals"),
+        ):
             file.create_dataset(name, data=held[key], chunks=(4, held[key].shape[1]))
         flags = np.zeros(len(held["actions"]), bool)
         flags[ends] = True
