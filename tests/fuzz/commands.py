@@ -113,7 +113,6 @@ def attempt(words, out):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(out)
     os.environ["MINARI_DATASETS_PATH"] = str(out / "datasets")
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(out.parent / "worker" / "xla")
     from sfp.cli import main
 
     said, told, code = io.StringIO(), io.StringIO(), 0

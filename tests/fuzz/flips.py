@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "training"))
 
 import seeds
-from loaders import preload
+from loaders import preload, settle
 
 LEARNING = seeds.SMALL | {"update_after": 20}
 
@@ -111,9 +111,7 @@ def forked(job):
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     code = 1
     try:
-        from sfp.compute import keep_compiled
-
-        keep_compiled(Path(tempfile.gettempdir()) / "sfp-fuzz-xla")
+        settle(Path(tempfile.gettempdir()) / "sfp-fuzz-xla")
         warnings.simplefilter("ignore")
         job()
         code = 0

@@ -142,6 +142,14 @@ NEEDED = ("npz", "map", "prior", "policy", "run", "results", "collected")
 """What a folder for command lines is furnished with."""
 
 
+def settle(compiled):
+    """In a fork: keep compiled programs there, and claim one thread, as `sfp` does."""
+    from sfp import compute
+
+    compute._chosen = 1
+    compute.keep_compiled(compiled)
+
+
 def preload():
     """Import all that workers need; nothing computes yet: a fork is safe."""
     import h5py  # noqa: F401

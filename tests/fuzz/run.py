@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import commands
 import misbehaving
-from loaders import LOADERS, NEEDED, preload
+from loaders import LOADERS, NEEDED, preload, settle
 from mutations import make_canary, mutate, snapshot
 from sandbox import PLANTED, Verdict, Worker
 
@@ -37,10 +37,8 @@ def make_seeds(root, names):
     if child == 0:
         code = 1
         try:
-            from sfp.compute import keep_compiled
-
             os.environ["MINARI_DATASETS_PATH"] = str(root / "datasets")
-            keep_compiled(compiled())
+            settle(compiled())
             for name in names:
                 folder = root / "seeds" / name
                 folder.mkdir(parents=True)
@@ -75,12 +73,10 @@ class Files:
     def _load(self, number, out):
         """In the worker."""
         if Path.cwd() != self.home:
-            from sfp.compute import keep_compiled
-
             os.chdir(self.home)
             sys.path.insert(0, str(self.home))
             os.environ["MINARI_DATASETS_PATH"] = str(self.home / "none")
-            keep_compiled(compiled())
+            settle(compiled())
         rng = random.Random(f"{self.seed}/{self.name}/{number}/load")
         LOADERS[self.name][1](self.home / "case" / "in", out, rng)
 
@@ -133,9 +129,7 @@ class Environments:
         self.worker = Worker(self._train, self.home / "worker", writes=(compiled(),))
 
     def _train(self, case, out):
-        from sfp.compute import keep_compiled
-
-        keep_compiled(compiled())
+        settle(compiled())
         misbehaving.attempt(case, out)
 
     def __call__(self, number):
@@ -180,7 +174,8 @@ def main():
     parser.add_argument("--number", type=int, help="one case of each, in any case told")
     parser.add_argument("--keep", type=Path, help="where to keep what was found")
     args = parser.parse_args()
-    os.environ["MPLCONFIGDIR"] = str(compiled())
+    for name in ("MPLCONFIGDIR", "JAX_COMPILATION_CACHE_DIR"):
+        os.environ[name] = str(compiled())
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="sfp-fuzz-") as folder:
         root = Path(folder).resolve()

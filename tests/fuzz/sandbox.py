@@ -20,17 +20,17 @@ MEMORY = 500 * 2**20
 PLANTED = "planted"
 """A module that lies within reach of `import`, and that nothing may import."""
 
-WRITES = {  # audit event: which of its arguments are paths that change
-    "os.rename": (0, 1),
-    "os.remove": (0,),
-    "os.rmdir": (0,),
-    "os.mkdir": (0,),
-    "os.link": (1,),
-    "os.symlink": (1,),
-    "os.truncate": (0,),
-    "os.chmod": (0,),
-    "os.chown": (0,),
-    "os.utime": (0,),
+WRITES = {  # audit event: which arguments are a path that changes, and its folder
+    "os.rename": ((0, 2), (1, 3)),
+    "os.remove": ((0, 1),),
+    "os.rmdir": ((0, 1),),
+    "os.mkdir": ((0, 2),),
+    "os.link": ((1, 3),),
+    "os.symlink": ((1, 2),),
+    "os.truncate": ((0, None),),
+    "os.chmod": ((0, 2),),
+    "os.chown": ((0, 3),),
+    "os.utime": ((0, 3),),
 }
 RUNS = {
     "os.system",
@@ -79,19 +79,25 @@ class Watch:
         if event == "open":
             path, _, flags = args
             if isinstance(path, str | bytes) and flags & CHANGES:
-                self._written(path)
+                exclusive = flags & (os.O_EXCL | os.O_NOFOLLOW)
+                self._written(path if exclusive else os.path.realpath(path))
         elif event in WRITES:
-            for at in WRITES[event]:
-                self._written(args[at])
+            for path, folder in WRITES[event]:
+                self._written(args[path], -1 if folder is None else args[folder])
         elif event in RUNS and not self._runs:
             self.found.append(f"runs code: {event} {str(args)[:200]}")
         elif event == "import" and args[0].split(".")[0] == PLANTED:
             self.found.append(f"imports {args[0]}")
 
-    def _written(self, path):
+    def _written(self, path, folder=-1):
         if isinstance(path, int):
             return
-        path = os.path.realpath(os.fsdecode(path))
+        base = os.getcwd() if folder == -1 else os.readlink(f"/proc/self/fd/{folder}")
+        path = os.path.join(base, os.fsdecode(path))
+        # Of the last name a link itself is changed, not what it points to.
+        path = os.path.join(
+            os.path.realpath(os.path.dirname(path)), os.path.basename(path)
+        )
         if path != os.devnull and not path.startswith(self._allowed):
             self.found.append(f"writes {path}")
 
