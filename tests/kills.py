@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
 
 import seeds
 from faults import outcome as run_outcome
+from flips import fit_outcome
 
 EXPERIMENT = (
     *("reproduce", "transfer", "--methods", "sfp", "sac", "--tasks", "maze"),
@@ -39,11 +40,6 @@ def fit(folder):
     given = dict(conditioning=Conditioning(1, state=False), model="realnvp", seed=0)
     fitter = Fitter(data, fitting=fitting, **given)
     fit_to(folder / "prior", data, fitter, preset="default")
-
-
-def fit_outcome(folder):
-    names = ("prior.safetensors", "config.json", "fit.csv")
-    return {name: (folder / "prior" / name).read_bytes() for name in names}
 
 
 def collect(folder):

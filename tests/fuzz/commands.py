@@ -12,9 +12,10 @@ import signal
 import sys
 
 from mutations import NUMBERS, WORDS
+from sandbox import patience
 
-PATIENCE = 6.0
-"""Seconds after which a command that still works is interrupted."""
+PATIENCE = 0.6
+"""Share of the time after which a command that still works is interrupted."""
 
 GOOD = (
     "collect room --episodes 2 --steps 4 --seed 1 --name a/b-v0",
@@ -117,7 +118,7 @@ def attempt(words, out):
 
     said, told, code = io.StringIO(), io.StringIO(), 0
     said.fileno = told.fileno = lambda: 1
-    signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    signal.setitimer(signal.ITIMER_REAL, PATIENCE * patience())
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
             main(words)

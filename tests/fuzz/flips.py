@@ -9,6 +9,7 @@ disturbed. Prints a line per case; the exit code is 0 if all is well.
 """
 
 import argparse
+import json
 import os
 import shutil
 import sys
@@ -67,8 +68,11 @@ def fit(folder, *, stops):
 
 
 def fit_outcome(folder):
-    names = ("prior.safetensors", "config.json", "fit.csv")
-    return {name: (folder / "prior" / name).read_bytes() for name in names}
+    names = ("prior.safetensors", "fit.csv")
+    bits = {name: (folder / "prior" / name).read_bytes() for name in names}
+    card = json.loads((folder / "prior" / "config.json").read_text())
+    del card["data"]["source"]  # a path
+    return bits | card
 
 
 def collection(folder, *, stops):
