@@ -6,6 +6,7 @@ Each has `begin(folder)`, which does all of it or goes on with it, in this proce
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
@@ -25,11 +26,13 @@ EXPERIMENT = (
 
 def fit(folder):
     """Eight epochs, a checkpoint after each."""
+    from sfp.compute import keep_compiled
     from sfp.data.sources import load
     from sfp.priors.conditioning import Conditioning
     from sfp.priors.fit import Fitter, Fitting
     from sfp.priors.session import fit_to
 
+    keep_compiled(Path(tempfile.gettempdir()) / "sfp-soak-xla")
     folder.mkdir(exist_ok=True)
     if not (folder / "data.npz").exists():
         seeds.npz(folder)

@@ -5,6 +5,7 @@ bytes, values of a JSON document, fields of a table, members of an archive; mali
 links, pipes, devices, storage outside the file, sizes that nobody can hold.
 """
 
+import hashlib
 import io
 import json
 import os
@@ -66,13 +67,17 @@ def mutate(rng, root):
 
 def reseal(root):
     """Write checksums that fit, as somebody would who means harm."""
-    from sfp.files import write_checksums
-
     seals = [path for path in root.rglob("SHA256SUMS") if _plain(path)]
-    for seal in seals:
-        if all(_plain(path) or path.is_dir() for path in seal.parent.rglob("*")):
-            seal.unlink()
-            write_checksums(seal.parent)
+    for seal in sorted(seals, key=lambda path: -len(path.parts)):  # inner ones first
+        rows = seal.read_bytes().decode(errors="replace").splitlines()
+        for at, row in enumerate(rows):
+            path = seal.parent / row[66:].replace("\0", "")
+            inside = len(row) > 66 and path.resolve().is_relative_to(root.resolve())
+            if inside and path.exists() and _plain(path):
+                rows[at] = (
+                    f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {row[66:]}"
+                )
+        seal.write_text("".join(f"{row}\n" for row in rows))
     return bool(seals)
 
 
