@@ -293,7 +293,7 @@ def test_every_truncation_is_noticed(target):
         for length in range(len(original)):
             path.write_bytes(original[:length])
             if name == "SHA256SUMS" and original[length - 1 : length] == b"\n":
-                continue  # a shorter list of files is a list of files
+                continue  # what is loaded must be named: see below
             with pytest.raises(SfpError, match=r"damaged|truncated"):
                 verify_checksums(target)
         path.write_bytes(original)
@@ -307,7 +307,112 @@ def test_missing_file_changed_file_and_no_list(target):
     with pytest.raises(SfpError, match=r"a\.txt is missing\. Make it anew"):
         verify_checksums(target)
     (target / "SHA256SUMS").unlink()
-    verify_checksums(target)  # written by somebody else
+    with pytest.warns(UserWarning, match="target has no SHA256SUMS: it is unverified"):
+        assert not verify_checksums(target)
+
+
+def test_every_file_that_is_loaded_must_be_named(target):
+    sums = target / "SHA256SUMS"
+    assert verify_checksums(target, "a.txt", "inner")
+    whole = sums.read_text().splitlines(keepends=True)
+    assert len(whole) == 2
+    for i, name in enumerate(("a.txt", "inner/b.bin")):
+        sums.write_text(whole[1 - i])
+        for loaded in (name, name.partition("/")[0]):
+            with pytest.raises(SfpError, match=f"truncated: it lacks {name}"):
+                verify_checksums(target, loaded)
+    sums.write_text("".join(whole))
+    (target / "inner" / "added").touch()
+    assert verify_checksums(target, "a.txt")
+    with pytest.raises(SfpError, match="it lacks inner/added"):
+        verify_checksums(target, "inner")
+
+
+@pytest.mark.parametrize("what", ["nowhere", "a loop", "a pipe", "a folder"])
+def test_what_is_no_list_of_checksums_does_not_pass(target, what):
+    sums = target / "SHA256SUMS"
+    sums.unlink()
+    if what == "a pipe":
+        os.mkfifo(sums)
+    elif what == "a folder":
+        sums.mkdir()
+    else:
+        sums.symlink_to("SHA256SUMS" if what == "a loop" else "nowhere")
+    with pytest.raises(SfpError, match="SHA256SUMS is damaged"):
+        verify_checksums(target)
+
+
+# Links that somebody has planted are not written through, and pipes are not opened.
+
+
+@pytest.fixture
+def precious(tmp_path):
+    path = tmp_path / "precious"
+    path.write_text("years of work")
+    return path
+
+
+def test_drafts_are_new_files_of_unforeseeable_names(tmp_path, precious, monkeypatch):
+    seen = []
+    for _ in range(2):
+        with atomic_file(tmp_path / "out.csv") as draft:
+            assert draft.is_file()
+            assert draft.suffix == ".csv"
+            assert draft.stat().st_mode & 0o777 == 0o666 & ~_umask()
+            seen.append(draft.name)
+    assert seen[0] != seen[1]
+    monkeypatch.setattr(files.secrets, "token_hex", lambda size: "guessed")
+    (tmp_path / ".draft-guessed.csv").symlink_to(precious)
+    with (
+        pytest.raises(SfpError, match="File exists"),
+        atomic_file(tmp_path / "out.csv"),
+    ):
+        pytest.fail("the block ran")
+    assert precious.read_text() == "years of work"
+
+
+def _umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_a_link_in_place_of_a_file_is_replaced_not_followed(tmp_path, precious):
+    (tmp_path / "out.csv").symlink_to(precious)
+    with atomic_file(tmp_path / "out.csv") as draft:
+        draft.write_text("new")
+    assert precious.read_text() == "years of work"
+    assert not (tmp_path / "out.csv").is_symlink()
+
+
+def test_a_planted_lock_is_refused(tmp_path, precious):
+    (tmp_path / "lock").symlink_to(precious)
+    assert not files.is_locked(tmp_path)
+    with (
+        pytest.raises(SfpError, match="lock is a link, expected a file: delete it"),
+        files.locked(tmp_path, "training in"),
+    ):
+        pytest.fail("the block ran")
+    assert precious.read_text() == "years of work"
+    (tmp_path / "lock").unlink()
+    os.mkfifo(tmp_path / "lock")
+    assert not files.is_locked(tmp_path)
+    with pytest.raises(SfpError, match="cannot write"), files.locked(tmp_path, "x"):
+        pytest.fail("the block ran")
+
+
+def test_appending_follows_no_link(tmp_path, precious):
+    for _ in range(2):
+        with files.append_to(tmp_path / "log") as file:
+            file.write(b"x")
+    assert (tmp_path / "log").read_bytes() == b"xx"
+    (tmp_path / "link").symlink_to(precious)
+    with pytest.raises(OSError, match="symbolic links"):
+        files.append_to(tmp_path / "link")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="No such device"):
+        files.append_to(tmp_path / "pipe")
+    assert precious.read_text() == "years of work"
 
 
 @pytest.mark.parametrize(

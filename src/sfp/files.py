@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import hashlib
 import json
 import os
 import re
+import secrets
 import shutil
+import stat
 import tempfile
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 from sfp.errors import Busy, SfpError
 
 CHECKSUMS = "SHA256SUMS"
+REMEDY = f"Make it anew, or delete {CHECKSUMS} if you changed it on purpose."
 GLANCE = 0.2
 """Seconds for which whoever only looks whether a folder is locked may hold its lock."""
 
@@ -49,15 +54,16 @@ def atomic_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
             _swap(draft, target) if force else draft.rename(target)
             _sync_name(target)
         finally:
-            _remove(draft)
+            remove(draft)
 
 
 @contextlib.contextmanager
 def atomic_file(target: Path) -> Iterator[Path]:
-    """Yield a hidden path, same suffix, that becomes `target` on success."""
-    draft = target.with_name(f".draft-{os.getpid()}-{target.name}")
+    """Yield a new hidden file, same suffix, that becomes `target` on success."""
+    draft = target.with_name(f".draft-{secrets.token_hex(8)}{target.suffix}")
     with disk_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
+        os.close(_open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         try:
             yield draft
             _sync(draft)
@@ -74,41 +80,109 @@ def write_json(target: Path, value: Any) -> Path:
     return target
 
 
+def regular(path: Path) -> Path:
+    """The same path; an `OSError` if it is there and no file.
+
+    Whoever opens a pipe waits for ever, and a device has no end.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "expected a regular file", str(path))
+    return path
+
+
+def append_to(path: Path) -> IO[bytes]:
+    """Open a file to append to, or make it; a link in its place is not followed."""
+    return os.fdopen(_open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
+
+
+def _open(path: Path, flags: int) -> int:
+    """Open a regular file; an `OSError` if it is a link, a pipe or a device."""
+    never = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    file = os.open(path, flags | never, 0o666)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
+    return file
+
+
 def write_checksums(folder: Path) -> None:
     """Write SHA256SUMS over every file below `folder`, and sync all of it."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    lines = [f"{_digest(path)}  {path.relative_to(folder)}\n" for path in files]
-    (folder / CHECKSUMS).write_text("".join(lines))
+    sums = {str(path.relative_to(folder)): _digest(path) for path in files}
+    (folder / CHECKSUMS).write_text(_listed(sums))
     for path in [*files, folder / CHECKSUMS]:
         _sync(path)
 
 
-def verify_checksums(folder: Path) -> None:
+def write_sums(folder: Path, sums: Mapping[str, str]) -> None:
+    """Write SHA256SUMS from digests by name: of files that may come after it."""
+    with atomic_file(folder / CHECKSUMS) as draft:
+        draft.write_text(_listed(sums))
+
+
+def read_sums(folder: Path) -> dict[str, str] | None:
+    """The digests by name in a folder's SHA256SUMS; None if it has none."""
+    path = folder / CHECKSUMS
+    if not os.path.lexists(path):
+        return None
+    try:
+        *rows, rest = regular(path).read_bytes().decode().split("\n")
+        sums = {name: digest for digest, name in (r.split("  ", 1) for r in rows)}
+    except (OSError, ValueError):  # not there, not text, or not in two columns
+        raise SfpError(f"{path} is damaged. {REMEDY}") from None
+    if rest or not sums:
+        raise SfpError(f"{path} is truncated. {REMEDY}")
+    return sums
+
+
+def check_sums(folder: Path, sums: Mapping[str, str], names: Iterable[str]) -> None:
+    """Raise unless every one of these files is there, bit for bit."""
+    for name in names:
+        if name not in sums:
+            raise SfpError(
+                f"{folder / CHECKSUMS} is truncated: it lacks {name}. {REMEDY}"
+            )
+        if not (folder / name).is_file():
+            raise SfpError(f"{folder} is damaged: {name} is missing. {REMEDY}")
+        if _digest(folder / name) != sums[name]:
+            raise SfpError(
+                f"{folder} is damaged: {name} is not what was written. {REMEDY}"
+            )
+
+
+def verify_checksums(folder: Path, *loaded: str) -> bool:
     """Raise unless every file named in SHA256SUMS is there, bit for bit.
 
-    A folder without one (written by somebody else) passes.
+    Without any (somebody deleted it) there is a warning, and the result is False.
+
+    Args:
+        folder: whose files are checked.
+        loaded: files, or folders of files, that must be named.
     """
-    sums = folder / CHECKSUMS
-    if not sums.exists():
-        return
-    remedy = f"Make it anew, or delete {CHECKSUMS} if you changed it on purpose."
-    try:
-        *rows, rest = sums.read_bytes().decode().split("\n")
-        expected = {name: digest for digest, name in (r.split("  ", 1) for r in rows)}
-    except ValueError:  # not text, or not in two columns
-        raise SfpError(f"{sums} is damaged. {remedy}") from None
-    if rest or not expected:
-        raise SfpError(f"{sums} is truncated. {remedy}")
-    for name, digest in expected.items():
-        path = folder / name
-        if Path(name).is_absolute() or ".." in Path(name).parts:
-            raise SfpError(f"{sums} is forged: it names {name!r}. {remedy}")
-        if not path.is_file():
-            raise SfpError(f"{folder} is damaged: {name} is missing. {remedy}")
-        if _digest(path) != digest:
-            raise SfpError(
-                f"{folder} is damaged: {name} is not what was written. {remedy}"
-            )
+    sums = read_sums(folder)
+    if sums is None:
+        warn_unverified(folder)
+        return False
+    below = [p for name in loaded for p in (folder / name).rglob("*") if p.is_file()]
+    files = [name for name in loaded if (folder / name).is_file()]
+    files += [str(path.relative_to(folder)) for path in below]
+    check_sums(folder, sums, [*sums, *(name for name in files if name not in sums)])
+    return True
+
+
+def warn_unverified(folder: Path) -> None:
+    """Say that nobody can tell whether a folder is what was written."""
+    warnings.warn(f"{folder} has no {CHECKSUMS}: it is unverified.", stacklevel=3)
+
+
+def digest(content: str | bytes) -> str:
+    """The SHA-256 of a text or of bytes."""
+    content = content.encode() if isinstance(content, str) else content
+    return hashlib.sha256(content).hexdigest()
+
+
+def _listed(sums: Mapping[str, str]) -> str:
+    return "".join(f"{digest}  {name}\n" for name, digest in sums.items())
 
 
 def _digest(path: Path) -> str:
@@ -134,7 +208,7 @@ def _sync_name(path: Path) -> None:
 def sweep_all(folder: Path) -> None:
     """Remove every draft in a folder that is locked: their writers are dead."""
     for draft in folder.glob(".draft-*"):
-        _remove(draft)
+        remove(draft)
 
 
 def _sweep(target: Path) -> None:
@@ -143,7 +217,7 @@ def _sweep(target: Path) -> None:
     for draft in target.parent.iterdir():
         name = ours.fullmatch(draft.name)
         if name and not _is_alive(int(name[1])):
-            _remove(draft)
+            remove(draft)
 
 
 def _is_alive(pid: int) -> bool:
@@ -156,7 +230,7 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
     """Delete a folder, a file or a link, if it is there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
@@ -211,7 +285,9 @@ def locked(folder: Path, doing: str) -> Iterator[None]:
     """
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "lock").open("w")
+        if (folder / "lock").is_symlink():
+            raise SfpError(f"{folder / 'lock'} is a link, expected a file: delete it.")
+        lock = os.fdopen(_open(folder / "lock", os.O_RDWR | os.O_CREAT), "r+")
     with lock as file:
         deadline = time.monotonic() + GLANCE
         while not _taken(file):
@@ -235,7 +311,7 @@ def _taken(file: IO[str]) -> bool:
 def is_locked(folder: Path) -> bool:
     """Whether another process writes to a folder now."""
     try:
-        with (folder / "lock").open() as file:
+        with os.fdopen(_open(folder / "lock", os.O_RDONLY)) as file:
             return not _taken(file)
     except OSError:  # there is none
         return False

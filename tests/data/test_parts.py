@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from sfp.data.parts import make_parts, read_part
 from sfp.errors import SfpError
@@ -136,9 +137,20 @@ class Slow(Piece):
         return {}
 
 
-def test_a_damaged_part_is_named(tmp_path):
+def test_a_damaged_part_is_named_and_made_anew(tmp_path):
     parts = pieces(tmp_path / "diary")
     make_parts(tmp_path, parts, 1)
-    (tmp_path / "piece-1.safetensors").write_bytes(b"\x08\0\0\0\0\0\0\0{}")
-    with pytest.raises(SfpError, match=r"piece-1.*delete it"):
-        read_part(tmp_path, parts[1])
+    path = tmp_path / "piece-1.safetensors"
+    right = path.read_bytes()
+    flipped = bytearray(right)
+    flipped[-1] ^= 1
+    # Damaged, of an earlier version, cut, flipped.
+    old = save({"number": np.full((2, 3), 1)})
+    for wrong in (b"\x08\0\0\0\0\0\0\0{}", old, right[:-1], flipped):
+        path.write_bytes(wrong)
+        with pytest.raises(SfpError, match=r"piece-1.*makes that part anew"):
+            read_part(tmp_path, parts[1])
+        with pytest.warns(UserWarning, match=r"piece-1.*\(1 parts\).*made anew"):
+            make_parts(tmp_path, parts, 1)
+        assert path.read_bytes() == right
+    assert tries(tmp_path / "diary") == [1, 5, 1, 1, 1]

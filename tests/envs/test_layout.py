@@ -98,3 +98,33 @@ def test_map_file(tmp_path):
     path.write_bytes(b"\xff\xfe\x00S")
     with pytest.raises(SfpError, match="cannot read the map"):
         get_layout(str(path))
+
+
+def test_a_map_full_of_goals_needs_one_search(monkeypatch):
+    searches, search = [], Layout.distances
+
+    def counted(self, *goals):
+        searches.append(len(goals))
+        return search(self, *goals)
+
+    monkeypatch.setattr(Layout, "distances", counted)
+    rows = ["#" + "G" * 58 + "#"] * 58
+    rows[30] = "#S" + "G" * 57 + "#"
+    rows[7] = rows[7][:20] + "#" + rows[7][21:]
+    layout = Layout.from_ascii("\n".join(rows))
+    assert searches == [1]
+    assert layout.shortest_way == 1
+    assert searches == [1, len(layout.goals)]
+
+
+def test_distances_to_many_are_those_to_the_nearest():
+    layout = get_layout("maze")
+    cells = layout.cells[::17]
+    each = np.stack([layout.distances(cell) for cell in cells])
+    np.testing.assert_array_equal(layout.distances(*cells), each.min(axis=0))
+
+
+def test_a_small_file_does_not_make_a_huge_map():
+    text = "S" + "." * 30_000 + "G" + "\n#" * 30_000 + "\n."
+    with pytest.raises(SfpError, match="30002 by 30002 cells: expected at most 1,000"):
+        Layout.from_ascii(text)

@@ -1,11 +1,13 @@
 """Fits recover known conditionals, survive real data and interruption."""
 
+import os
 from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError
@@ -322,8 +324,8 @@ def test_interrupted_and_resumed_gives_the_same_bits(tmp_path, model, epoch):
     assert events.read_bytes().count(b"fit/held_out") == 3
 
 
-@pytest.mark.parametrize("name", ["request.json", "state.safetensors", "fit.csv"])
-def test_a_damaged_checkpoint_is_none(tmp_path, name):
+@pytest.mark.parametrize("how", ["cut", "flip", "old", "pipe"])
+def test_a_damaged_checkpoint_is_none(tmp_path, how):
     data, *_ = linear_gaussian(np.random.default_rng(0), episodes=20, steps=50)
 
     def run(*, stop):
@@ -337,9 +339,20 @@ def test_a_damaged_checkpoint_is_none(tmp_path, name):
 
     with pytest.raises(Stopped):
         run(stop=True)
-    file = tmp_path / ".out.fit" / name
-    file.write_bytes(file.read_bytes()[:10])
-    run(stop=False)
+    file = tmp_path / ".out.fit" / "state.safetensors"
+    content = bytearray(file.read_bytes())
+    if how == "cut":
+        file.write_bytes(content[:10])
+    elif how == "flip":
+        content[-1] ^= 1
+        file.write_bytes(content)
+    elif how == "old":
+        save_file(load_file(file), file)
+    else:
+        file.unlink()
+        os.mkfifo(file)
+    with pytest.warns(UserWarning, match=r"state\.safetensors.*The fit begins anew"):
+        run(stop=False)
     assert len((tmp_path / "out" / "fit.csv").read_text().splitlines()) == 4
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import jax
 
 from sfp.envs.adapter import Environment, make_env
+from sfp.files import digest, write_sums
 from sfp.nets.policy import Policy
 from sfp.training.log import Log
 from sfp.training.trained import Trained, make_spec
@@ -53,7 +54,14 @@ def make_run(
     if finished:
         end = {"step": steps, "solved_at": solves_at, "exact": True}
         (folder / "finished.json").write_text(json.dumps(end))
+    sign(folder)
     return folder
+
+
+def sign(folder: Path) -> None:
+    """Write the digests of a run's files as they are now."""
+    files = [path for path in folder.iterdir() if path.suffix in (".json", ".csv")]
+    write_sums(folder, {path.name: digest(path.read_bytes()) for path in files})
 
 
 def make_grid(root: Path, seeds: int = 3, *, policies: bool = False) -> Path:

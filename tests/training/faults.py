@@ -87,7 +87,7 @@ class Faults:
                 file.write(args[1][: len(args[1]) // 2])
         if name == "_tell_events":
             file = args[0]._files[args[1]]
-            file.write("123,0.5,")
+            file.write(b"123,0.5,")
             file.flush()
 
 
@@ -96,12 +96,14 @@ def outcome(folder):
     folder = pathlib.Path(folder)
     newest = max((folder / "checkpoint").glob("step-*"))
     state = load_file(newest / "state.safetensors")
+    meta = json.loads((newest / "meta.json").read_text())
+    del meta["tables"]["timing"]  # wall-clock times
     return {
         "train": (folder / "train.csv").read_text(),
         "eval": (folder / "eval.csv").read_text(),
         "policy": (folder / "policy" / "policy.safetensors").read_bytes(),
         "state": {name: value.tobytes() for name, value in state.items()},
-        "meta": json.loads((newest / "meta.json").read_text()),
+        "meta": meta,
         "finished": json.loads((folder / "finished.json").read_text()),
         "events": scalars(folder / "events"),
     }
@@ -126,7 +128,7 @@ def whole(folder):
     folder = pathlib.Path(folder)
     names = {path.name for path in folder.iterdir()}
     assert names == {
-        *("lock", "config.json", "versions.json", "finished.json"),
+        *("lock", "config.json", "versions.json", "finished.json", "SHA256SUMS"),
         *("train.csv", "eval.csv", "timing.csv"),
         *("events", "checkpoint", "policy"),
     }, names

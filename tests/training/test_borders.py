@@ -208,7 +208,11 @@ def test_recorded_states_belong_to_the_run_and_are_numbers(tmp_path):
         check_config(tmp_path, config | {"beside": _beside(two)})
     held = tmp_path / "config.json"
     held.write_text(json.dumps({"task": "x", "data": one.fingerprint}))
-    check_config(tmp_path, config)  # begun by a version that did not tell
+    with pytest.raises(SfpError, match=r"config\.json is not what was written"):
+        check_config(tmp_path, config)
+    (tmp_path / "SHA256SUMS").unlink()  # begun by a version that did not tell
+    with pytest.warns(UserWarning, match="has no SHA256SUMS: it is unverified"):
+        check_config(tmp_path, config)
     seen[2, 1] = np.nan
     method = METHODS["sac-bc"]
     with pytest.raises(SfpError, match="observations of step 2 are NaN or infinite"):

@@ -228,7 +228,7 @@ def test_a_fault_in_any_write_of_a_checkpoint(tmp_path, monkeypatch, records, wa
         record, done = Record(folder), [0]
 
         def die():
-            monkeypatch.setattr("sfp.files._remove", lambda path: None)
+            monkeypatch.setattr("sfp.files.remove", lambda path: None)
             monkeypatch.setattr(Path, "unlink", lambda path, **kwargs: None)
             raise Death
 
@@ -369,7 +369,8 @@ def test_a_world_without_a_seed_is_told_and_marked(tmp_path):
     with pytest.warns(UserWarning, match="does not follow the seed of reset"):
         sfp.train(env, method="sac", out=tmp_path / "run", **SMALL | {"steps": 100})
     finished = json.loads((tmp_path / "run" / "finished.json").read_text())
-    assert finished == {"step": 100, "solved_at": None, "exact": False}
+    expected = {"step": 100, "solved_at": None, "exact": False, "verified": True}
+    assert finished == expected
 
 
 def test_a_world_that_does_not_come_back_goes_on_with_a_new_episode(tmp_path):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from environments import SMALL
 from faults import outcome
@@ -15,7 +16,8 @@ from faults import outcome
 import sfp
 from sfp.cli import main
 from sfp.errors import Busy, Interrupted, SfpError
-from sfp.files import write_checksums
+from sfp.files import digest, read_sums, write_checksums, write_sums
+from sfp.tensors import load_arrays, save_arrays
 
 FAST = SMALL | {"steps": 100, "update_after": 1000, "capacity": 500}
 """A run that does not learn: nothing to compile but the act."""
@@ -136,7 +138,10 @@ def test_other_versions_are_told(tmp_path):
         train(tmp_path / "run", progress=interrupt)
     versions = json.loads((tmp_path / "run" / "versions.json").read_text())
     versions["jax"] = "0.1"
-    (tmp_path / "run" / "versions.json").write_text(json.dumps(versions))
+    text = json.dumps(versions)
+    (tmp_path / "run" / "versions.json").write_text(text)
+    sums = read_sums(tmp_path / "run") | {"versions.json": digest(text)}
+    write_sums(tmp_path / "run", sums)
     with pytest.warns(
         UserWarning, match=r"other versions \(jax '0.1' -> .*not bit for"
     ):
@@ -282,6 +287,7 @@ def test_a_forged_policy(tmp_path, finished):
         {"width": "8"},
         {"depth": -1},
         {"depth": 3},
+        {"depth": 10**9},
         {"obs_size": 4},
         {"inputs": {"": [-3]}},
         {"inputs": [3]},
@@ -300,16 +306,26 @@ def test_a_forged_policy(tmp_path, finished):
         with pytest.raises(SfpError, match=r"no policy's|expected|another config"):
             sfp.Trained.load(tmp_path / "policy")
     config.write_text(json.dumps(known))
-    (tmp_path / "policy" / "SHA256SUMS").unlink()
     for wrong, match in (
         (right[:-1], "truncated or damaged"),
         (right[:5], "truncated or damaged"),
-        (right[:-4] + b"\x00\x00\xc0\x7f", "NaN or infinite"),
+        (right[:-4] + b"\x00\x00\xc0\x7f", "is not what was written"),
         (b"", "truncated or damaged"),
     ):
         weights.write_bytes(wrong)
+        (tmp_path / "policy" / "SHA256SUMS").unlink()
+        write_checksums(tmp_path / "policy")
         with pytest.raises(SfpError, match=match):
             sfp.Trained.load(tmp_path / "policy")
+    weights.write_bytes(right)
+    arrays, _ = load_arrays(weights)
+    save_arrays(weights, {name: array * np.nan for name, array in arrays.items()})
+    (tmp_path / "policy" / "SHA256SUMS").unlink()
+    with (
+        pytest.warns(UserWarning, match="has no SHA256SUMS: it is unverified"),
+        pytest.raises(SfpError, match="NaN or infinite"),
+    ):
+        sfp.Trained.load(tmp_path / "policy")
     weights.unlink()
     with pytest.raises(SfpError, match="no trained policy in"):
         sfp.Trained.load(tmp_path / "policy")

@@ -7,6 +7,7 @@ import multiprocessing.connection
 import os
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -14,11 +15,10 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 from sfp.errors import SfpError
-from sfp.files import atomic_file
+from sfp.files import atomic_file, remove
+from sfp.tensors import load_arrays, save_arrays
 
 PATIENCE = 3
 """Times that all workers may die in a row without a single part done."""
@@ -53,7 +53,8 @@ def make_parts(
 ) -> None:
     """Make what is missing in a folder that nobody else writes to.
 
-    A worker that dies takes only the part it was at with it, which is begun again.
+    What is there is checked against its digest; a damaged part is made anew. A worker
+    that dies takes only the part it was at with it, which is begun again.
 
     Args:
         folder: of the parts.
@@ -61,6 +62,7 @@ def make_parts(
         workers: processes; 1 works in this one.
         progress: called with the episodes that are there so far.
     """
+    _remove_damaged(folder, parts)
     deaths = 0
     while True:
         missing = [part for part in parts if not _path(folder, part).is_file()]
@@ -85,13 +87,27 @@ def make_parts(
 
 def read_part(folder: Path, part: Part) -> Arrays:
     """A part that was made before."""
-    path = _path(folder, part)
     try:
-        return load(path.read_bytes())
-    except (SafetensorError, OSError, ValueError):
-        raise SfpError(
-            f"{path} is damaged: delete it and give the same command again."
-        ) from None
+        arrays, _ = load_arrays(_path(folder, part), sealed=True)
+    except SfpError as error:
+        raise SfpError(f"{error} The same command makes that part anew.") from None
+    return arrays
+
+
+def _remove_damaged(folder: Path, parts: Sequence[Part]) -> None:
+    damaged = []
+    for path in (path for part in parts if (path := _path(folder, part)).exists()):
+        try:
+            load_arrays(path, sealed=True)
+        except SfpError:
+            damaged.append(path.name)
+            remove(path)
+    if damaged:
+        warnings.warn(
+            f"{folder}: {', '.join(damaged[:3])}{' ...' if damaged[3:] else ''} "
+            f"({len(damaged)} parts) had no checksum or another: made anew.",
+            stacklevel=3,
+        )
 
 
 def _work(folder: Path, parts: Sequence[Part], workers: int):
@@ -114,7 +130,7 @@ def _work(folder: Path, parts: Sequence[Part], workers: int):
 def _make(folder: Path, part: Part) -> None:
     arrays = part.make()
     with atomic_file(_path(folder, part)) as draft:
-        draft.write_bytes(save(arrays))
+        save_arrays(draft, arrays)
 
 
 def _path(folder: Path, part: Part) -> Path:

@@ -11,12 +11,15 @@ from pathlib import Path
 import numpy as np
 
 from sfp.errors import SfpError
+from sfp.files import regular
 from sfp.types import Cells, Grid
 
 Cell = tuple[int, int]
 CellLike = Sequence[int] | np.ndarray
 NEIGHBOURS: tuple[Cell, ...] = ((1, 0), (-1, 0), (0, 1), (0, -1))
 WALL, FREE, START, GOAL = "# ", ".", "S", "G"
+LARGEST = 1_000_000
+"""Cells of the box around a map."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +53,13 @@ class Layout:
         low = np.array(self.origin, float) - 0.5
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", low + self.free.shape)
-        for goal in () if self.is_open else self.goals:
-            distance = self.distances(goal)
-            if any(distance[self.index(start)] < 0 for start in self.starts):
+        if self.is_open:
+            return
+        # Ways lead in both directions: one search finds all that are connected.
+        distance = self.distances(self.starts[0])
+        apart = any(distance[self.index(start)] < 0 for start in self.starts)
+        for goal in self.goals:
+            if apart or not self.is_free(goal) or distance[self.index(goal)] < 0:
                 raise SfpError(
                     f"maze {self.name!r}: the goal at {tuple(goal.tolist())} cannot be "
                     "reached from every start: open a way of edge-adjacent free cells."
@@ -70,7 +77,13 @@ class Layout:
                 f"(free), {START!r} (start) and {GOAL!r} (goal)."
             )
         origin = free.min(axis=0)
-        grid = np.zeros(free.max(axis=0) - origin + 1, dtype=bool)
+        width, height = (int(size) for size in free.max(axis=0) - origin + 1)
+        if width * height > LARGEST:
+            raise SfpError(
+                f"maze {name!r} is {width} by {height} cells: expected at most "
+                f"{LARGEST:,}."
+            )
+        grid = np.zeros((width, height), dtype=bool)
         grid[tuple((free - origin).T)] = True
         return cls(
             name,
@@ -108,7 +121,8 @@ class Layout:
     def from_file(cls, path: Path) -> Layout:
         """Read an ASCII map from a text file, named after the file."""
         try:
-            return cls.from_ascii(path.read_text(encoding="utf-8"), name=path.stem)
+            text = regular(path).read_text(encoding="utf-8")
+            return cls.from_ascii(text, name=path.stem)
         except (OSError, UnicodeDecodeError) as error:
             raise SfpError(
                 f"cannot read the map {path}: {error}. Expected a text file."
@@ -139,13 +153,13 @@ class Layout:
         """Whether the straight line between any two free points is free."""
         return bool(self.free.all())
 
-    def distances(self, goal: CellLike) -> np.ndarray:
-        """Steps from every cell to `goal` by edge-adjacent cells; -1: no way."""
+    def distances(self, *goals: CellLike) -> np.ndarray:
+        """Steps from every cell to the nearest goal by adjacent cells; -1: no way."""
         distance = np.full(self.free.shape, -1)
-        if not self.is_free(goal):
-            return distance
-        distance[self.index(goal)] = 0
-        queue = deque([(int(goal[0]), int(goal[1]))])
+        cells = ((int(x), int(y)) for x, y in goals)
+        queue = deque(cell for cell in cells if self.is_free(cell))
+        for goal in queue:
+            distance[self.index(goal)] = 0
         while queue:
             cell = queue.popleft()
             for dx, dy in NEIGHBOURS:
@@ -158,11 +172,8 @@ class Layout:
     @property
     def shortest_way(self) -> int:
         """Steps of the shortest way from a start to a goal."""
-        return min(
-            int(self.distances(goal)[self.index(start)])
-            for goal in self.goals
-            for start in self.starts
-        )
+        distance = self.distances(*self.goals)
+        return min(int(distance[self.index(start)]) for start in self.starts)
 
     def to_ascii(self) -> str:
         """The map that `from_ascii` reads, up to a shift of the coordinates."""

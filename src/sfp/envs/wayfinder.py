@@ -7,6 +7,9 @@ import numpy as np
 from sfp.envs.layout import NEIGHBOURS, Layout
 from sfp.types import Positions
 
+KEPT = 50_000_000
+"""Cells, in all, of the fields that are remembered: two bytes each."""
+
 
 class Wayfinder:
     """Points every position to its goal without running into walls.
@@ -58,5 +61,7 @@ class Wayfinder:
             distance[~self._layout.padded] = distance.size
             near = [np.roll(distance, (-dx, -dy), (0, 1)) for dx, dy in NEIGHBOURS]
             best = np.argmin(near, axis=0)[1:-1, 1:-1]
-            self._fields[target] = np.array(NEIGHBOURS)[best]
+            if len(self._fields) * best.size > KEPT:
+                self._fields.clear()
+            self._fields[target] = np.array(NEIGHBOURS, np.int8)[best]
         return self._fields[target]

@@ -17,7 +17,7 @@ from sfp.errors import Busy, SfpError
 from sfp.experiments import launch
 from sfp.experiments.jobs import Job
 from sfp.experiments.progress import NOTHING, Progress, read_progress
-from sfp.files import disk_errors, is_locked
+from sfp.files import append_to, disk_errors, is_locked
 
 State: TypeAlias = Literal["waiting", "running", "done", "failed"]
 PROGRAM = (sys.executable, "-P", "-m", "sfp")
@@ -187,7 +187,7 @@ class _Crew:
         launcher = [sys.executable, "-I", launch.__file__, core, str(os.getpid())]
         log = self._logs / f"{job.name}.log"
         try:
-            with disk_errors(log), log.open("ab") as file:
+            with disk_errors(log), append_to(log) as file:
                 begins = _head(file, command)
                 # A session of its own: Ctrl-C reaches us alone, and we tell them.
                 popen = subprocess.Popen(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import hashlib
 import json
+import os
 import shutil
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
@@ -18,11 +19,12 @@ from sfp.compute import threads
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError
 from sfp.events import EventFile
-from sfp.files import atomic_file, locked
+from sfp.files import atomic_file, locked, remove
 from sfp.priors.base import Prior
 from sfp.priors.conditioning import states
 from sfp.priors.fit import Fitter, State
 from sfp.priors.store import CONFIG, Card, save_prior
+from sfp.tensors import load_arrays
 
 PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy")
 Row = dict[str, int | float]
@@ -33,6 +35,7 @@ TABLES = {
 """What an epoch's row is split into: wall-clock times are not part of the result."""
 
 COUNTS = ("epoch", "steps")
+STATE = "state.safetensors"
 
 
 def fit_to(
@@ -82,7 +85,7 @@ def fit_to(
             progress(done, rows[-1] if rows else None)
 
         # Written anew from the rows: an interruption leaves none out and none twice.
-        shutil.rmtree(work / "events", ignore_errors=True)
+        remove(work / "events")
         with EventFile(work / "events") as events:
             for row in rows:
                 _log(events, row)
@@ -90,8 +93,8 @@ def fit_to(
                 state = latest
                 rows.append(row)
                 _write_rows(work, rows)
-                with atomic_file(work / "state.safetensors") as draft:
-                    save_tree(draft, state)
+                with atomic_file(work / STATE) as draft:
+                    save_tree(draft, state, {"request": request, "rows": rows})
                 _log(events, row)
         prior = fitter.prior(state)
         card = make_card(prior, data, fitter, state, request)
@@ -171,19 +174,16 @@ def _resume(
     work: Path, request: dict[str, Any], fitter: Fitter
 ) -> tuple[State, list[Row]]:
     """Where an identical fit stopped, or the beginning."""
-    begin = fitter.begin()
-    saved = work / "request.json"
-    checkpoint = work / "state.safetensors"
-    # A checkpoint that is of another fit, or that cannot be read, is none.
-    with contextlib.suppress(SfpError, OSError, ValueError, KeyError):
-        if json.loads(saved.read_text()) == json.loads(json.dumps(request)):
-            state = load_tree(checkpoint, begin)
-            rows = _read_rows(work)[: int(state.epoch)]
-            if len(rows) == int(state.epoch):
-                return state, rows
-    checkpoint.unlink(missing_ok=True)
-    with atomic_file(saved) as draft:
-        draft.write_text(json.dumps(request, indent=2))
+    begin, path = fitter.begin(), work / STATE
+    if not os.path.lexists(path):
+        return begin, []
+    try:
+        _, held = load_arrays(path, sealed=True)
+        if held["request"] == json.loads(json.dumps(request)):
+            return load_tree(path, begin, sealed=True), held["rows"]
+    except SfpError as error:
+        warnings.warn(f"{error} The fit begins anew.", stacklevel=3)
+    remove(path)  # of another fit, or damaged
     return begin, []
 
 
@@ -200,18 +200,3 @@ def _write_rows(work: Path, rows: list[Row]) -> None:
             )
             table.writeheader()
             table.writerows(rows)
-
-
-def _read_rows(work: Path) -> list[Row]:
-    columns = []
-    for name in TABLES:
-        with (work / name).open(newline="") as file:
-            columns.append(list(csv.DictReader(file)))
-    return [
-        {
-            k: int(v) if k in COUNTS else float(v)
-            for part in parts
-            for k, v in part.items()
-        }
-        for parts in zip(*columns, strict=False)
-    ]

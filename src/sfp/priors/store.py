@@ -175,7 +175,7 @@ def find_prior(name: str | Path) -> Path:
 
 
 def _read(folder: Path) -> tuple[Prior, Card]:
-    verify_checksums(folder)
+    verify_checksums(folder, CONFIG, WEIGHTS)
     card = _read_card(folder / CONFIG)
     like = eqx.filter_eval_shape(_skeleton, card)
     return load_tree(folder / WEIGHTS, like, finite=True), card

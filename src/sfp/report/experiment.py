@@ -176,11 +176,13 @@ def _inside(root: Path, name: str) -> Path:
 
 
 def check_inside(root: Path, *paths: Path) -> None:
-    """Refuse paths that lead out of a folder, by a link for instance."""
+    """Refuse paths out of a folder, and links below it: they are not followed."""
     for path in paths:
         try:
-            inside = path.resolve().is_relative_to(root.resolve())
+            found, top = path.resolve(), root.resolve()
         except (OSError, RuntimeError, ValueError):  # a loop, or no name of a file
             raise SfpError(f"{path.name!r} leads nowhere.") from None
-        if not inside:
+        if not found.is_relative_to(top):
             raise SfpError(f"{path.name} leads out of the results.")
+        if found != top / path.relative_to(root):
+            raise SfpError(f"{path.name} is a link: expected the file itself.")

@@ -12,7 +12,7 @@ from typing import Any
 from sfp.config import GROUPS
 from sfp.errors import SfpError
 from sfp.training.evaluate import solved_at
-from sfp.training.folder import CONFIG, FINISHED, UNTOLD, VERSIONS
+from sfp.training.folder import CONFIG, FINISHED, UNTOLD, VERSIONS, check_run
 from sfp.training.log import Row, read_table
 
 DEFAULTS: dict[str, Any] = {
@@ -41,6 +41,7 @@ class RunRecord:
         config: its configuration as it stands.
         versions: of the packages that it began with.
         end: what `finished.json` says; None while it is not finished.
+        verified: whether its files were checked against their digests.
     """
 
     folder: Path
@@ -55,6 +56,7 @@ class RunRecord:
     config: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     end: dict[str, Any] | None = None
+    verified: bool = False
 
     @property
     def label(self) -> str:
@@ -91,6 +93,7 @@ def read_run(folder: Path) -> RunRecord:
         raise SfpError(
             f"{folder} is no run: expected what `sfp train` wrote."
         ) from None
+    checked, end = check_run(folder), _read(folder / FINISHED)
     rest = {k: v for k, v in config.items() if k not in ("task", "method", "seed")}
     run = RunRecord(
         folder,
@@ -102,7 +105,8 @@ def read_run(folder: Path) -> RunRecord:
         _rising(folder, "eval"),
         config=config,
         versions={k: str(v) for k, v in (_read(folder / VERSIONS) or {}).items()},
-        end=_read(folder / FINISHED),
+        end=end,
+        verified=checked and (end or {}).get("verified") is not False,
     )
     _check_whole(run)
     return run

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sfp.errors import SfpError
+from sfp.files import CHECKSUMS
 from sfp.report.experiment import (
     EXPERIMENT,
     Attachment,
@@ -50,10 +51,17 @@ def read_results(root: Path) -> Results:
     runs: dict[Path, RunRecord] = {}
     for folder in folders:
         try:
-            check_inside(root, *(folder / name for name in sorted(RUN_FILES)))
+            held = (*sorted(RUN_FILES), "timing.csv", CHECKSUMS)
+            check_inside(root, *(folder / name for name in held))
             runs[folder] = read_run(folder)
         except UNREADABLE as error:
             warnings.append(f"left out {reason(root, folder, error)}")
+    unverified = [run for run in runs.values() if not run.verified]
+    if unverified:
+        warnings.append(
+            f"{len(unverified)} of {len(runs)} runs are unverified: an earlier version "
+            f"wrote them without {CHECKSUMS}."
+        )
     sections, claimed = [], set()
     for path in experiments:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from sfp.arrays import load_tree, save_tree
 from sfp.data.replay import EpisodeReplay
 from sfp.errors import SfpError
 from sfp.files import (
+    CHECKSUMS,
     atomic_file,
     atomic_folder,
     disk_errors,
+    read_sums,
     sweep_all,
     verify_checksums,
 )
@@ -27,7 +30,8 @@ class Checkpoints:
 
     `step-N/` holds networks, optimisers and the running episode; `replay/A-B` the
     moments A to B of the replay, each written once. The newest moment has no action yet
-    and is written again by the next piece.
+    and is written again by the next piece. Every file carries its digest; `verified` is
+    False once a run has gone on from a checkpoint of an earlier version, without them.
 
     Args:
         folder: of the checkpoints.
@@ -35,6 +39,7 @@ class Checkpoints:
 
     def __init__(self, folder: Path):
         self.folder, self._pieces = folder, folder / "replay"
+        self.verified = True
 
     def steps(self) -> list[int]:
         """Of the checkpoints that are there, oldest first."""
@@ -47,7 +52,9 @@ class Checkpoints:
     def meta(self, step: int) -> dict[str, Any]:
         """The numbers of a checkpoint that is whole."""
         folder = self.folder / f"step-{step:09d}"
-        verify_checksums(folder)
+        if read_sums(folder) is None:
+            raise SfpError(f"{folder / CHECKSUMS} is missing")
+        verify_checksums(folder, "meta.json", "state.safetensors")
         return json.loads((folder / "meta.json").read_text())
 
     def save(
@@ -56,13 +63,17 @@ class Checkpoints:
         """Write the checkpoint of a step; only the one before is kept too."""
         self._save_replay(replay)
         meta = meta | {"count": replay.count, "episodes": replay.episodes}
+        meta["verified"] = self.verified
         with atomic_folder(self.folder / f"step-{step:09d}", force=True) as draft:
             save_tree(draft / "state.safetensors", tree)
             (draft / "meta.json").write_text(json.dumps(meta))
         self._prune(replay.capacity)
 
     def load(
-        self, like: Any, replay: EpisodeReplay
+        self,
+        like: Any,
+        replay: EpisodeReplay,
+        check: Callable[[dict[str, Any]], None] = lambda meta: None,
     ) -> tuple[Any, dict[str, Any]] | None:
         """The newest checkpoint that is whole, the replay filled; None without any.
 
@@ -72,6 +83,7 @@ class Checkpoints:
         Args:
             like: from the checkpoint's numbers to a tree of the same structure.
             replay: empty; it is filled.
+            check: raises if the run's tables are not those of a checkpoint's numbers.
         """
         sweep_all(self.folder)
         sweep_all(self._pieces)
@@ -82,12 +94,14 @@ class Checkpoints:
                 meta = self.meta(step)
                 tree = load_tree(folder / "state.safetensors", like(meta))
                 self._load_replay(replay, meta)
+                check(meta)
             except (SfpError, OSError, ValueError, KeyError, TypeError) as error:
                 damage.append(f"the checkpoint of step {step} cannot be read ({error})")
                 continue
             for damaged in damage:
                 warnings.warn(f"{damaged}: going back to step {step}.", stacklevel=2)
             self._forget_after(step, meta["count"])
+            self.verified = meta.get("verified", False)
             return tree, meta
         if damage:
             raise SfpError(
@@ -110,6 +124,7 @@ class Checkpoints:
 
     def _load_replay(self, replay: EpisodeReplay, meta: dict[str, Any]) -> None:
         count, ranges = meta["count"], self._ranges()
+        sealed = meta.get("verified", False)
         replay.clear()
         wanted = max(0, count - replay.capacity)
         for first, stop, path in ranges:
@@ -117,7 +132,8 @@ class Checkpoints:
                 continue
             if first > wanted:
                 raise SfpError(f"moments {wanted} to {first} of the replay are missing")
-            replay.put(first, load_tree(path, replay.like(first, stop)))
+            like = replay.like(first, stop)
+            replay.put(first, load_tree(path, like, sealed=sealed))
             wanted = stop - 1  # the newest one is written again by the next piece
         if wanted != count - 1:
             raise SfpError(f"moments {wanted + 1} to {count} of the replay are missing")

@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from sfp.errors import Busy, SfpError
-from sfp.files import atomic_file, is_locked
+from sfp.files import (
+    CHECKSUMS,
+    atomic_file,
+    check_sums,
+    digest,
+    is_locked,
+    read_sums,
+    regular,
+    warn_unverified,
+    write_sums,
+)
+from sfp.training.log import TABLES
 
 PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 CONFIG, VERSIONS, FINISHED = "config.json", "versions.json", "finished.json"
@@ -24,7 +35,7 @@ def check_folder(folder: Path, *, resume: bool) -> None:
     names = {path.name for path in folder.iterdir()} if folder.exists() else set()
     # What a run leaves that was killed before it wrote its config.
     names = {name for name in names if not name.startswith(".draft-")}
-    if names <= {"lock", VERSIONS}:
+    if names <= {"lock", CHECKSUMS, VERSIONS}:
         if resume:
             raise SfpError(
                 f"there is no run to resume in {folder}: leave out --resume."
@@ -44,10 +55,9 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
     """Write what was asked for, or refuse if it is not what the folder holds."""
     versions = {name: version(name) for name in PACKAGES}
     if not (folder / CONFIG).is_file():
-        for name, value in ((VERSIONS, versions), (CONFIG, asked)):
-            with atomic_file(folder / name) as draft:
-                draft.write_text(json.dumps(value, indent=2))
+        _write(folder, {VERSIONS: versions, CONFIG: asked}, {})
         return
+    verified = check_run(folder)
     held, wanted = _read(folder / CONFIG), json.loads(json.dumps(asked))
     for name in UNTOLD:
         if isinstance(held, dict) and name not in held:
@@ -58,6 +68,8 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
             f"{folder} holds a run with other settings ({changes}): give the same "
             "ones, or choose another --out."
         )
+    if not verified:
+        warn_unverified(folder)
     changes = _changes(_read(folder / VERSIONS), versions)
     if changes and not (folder / FINISHED).is_file():
         warnings.warn(
@@ -67,9 +79,54 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
         )
 
 
+def check_run(folder: Path) -> bool:
+    """Refuse a run whose documents, or tables once it has ended, have changed.
+
+    The result is False for a run of an earlier version, without digests.
+    """
+    sums = read_sums(folder)
+    if sums is None:
+        return False
+    names = [VERSIONS, CONFIG]
+    if (folder / FINISHED).is_file():
+        names += [FINISHED, *(f"{name}.csv" for name in TABLES)]
+    check_sums(folder, sums, names)
+    return True
+
+
+def finish(folder: Path, end: dict[str, Any], meta: dict[str, Any]) -> None:
+    """Write how a run ended, and the digests of its tables.
+
+    Args:
+        folder: of the run.
+        end: what to say of it.
+        meta: the numbers of its last checkpoint.
+    """
+    sums = read_sums(folder)
+    end["verified"] = meta["verified"] and sums is not None
+    tables = {f"{name}.csv": made for name, (_, made) in meta["tables"].items()}
+    _write(folder, {FINISHED: end}, None if sums is None else sums | tables)
+
+
+def _write(
+    folder: Path, documents: dict[str, Any], sums: dict[str, str] | None
+) -> None:
+    """Write documents; their digests, if there shall be any, come first.
+
+    So whatever is there has its digest, also if the process dies in between.
+    """
+    texts = {name: json.dumps(value, indent=2) for name, value in documents.items()}
+    if sums is not None:
+        made = {name: digest(text) for name, text in texts.items()}
+        write_sums(folder, sums | made)
+    for name, text in texts.items():
+        with atomic_file(folder / name) as draft:
+            draft.write_text(text)
+
+
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_text())
+        return json.loads(regular(path).read_text())
     except (OSError, ValueError):
         raise SfpError(f"{path} is damaged: choose another --out.") from None
 

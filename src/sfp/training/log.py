@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import math
 import os
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 from sfp.errors import SfpError
 from sfp.events import EventFile
-from sfp.files import disk_errors
+from sfp.files import append_to, atomic_file, digest, disk_errors, regular, remove
 
 Row = dict[str, int | float | None]
 Listener = Callable[[int, Mapping[str, float]], None]
@@ -74,6 +74,7 @@ class Log:
         self.rows: dict[str, list[Row]] = {name: [] for name in TABLES}
         self._folder, self._listeners = folder, listeners
         self._files: dict[str, Any] = {}
+        self._digests: dict[str, Any] = {}
         self._events: EventFile | None = None
 
     def open(self, step: int) -> None:
@@ -89,7 +90,7 @@ class Log:
                     row for row in self._read(name) if (row["step"] or 0) <= step
                 ]
                 self._rewrite(name)
-            shutil.rmtree(self._folder / "events", ignore_errors=True)
+            remove(self._folder / "events")
             self._events = EventFile(self._folder / "events")
             for name, rows in self.rows.items():
                 for row in rows:
@@ -104,9 +105,10 @@ class Log:
         self.rows[table].append(row)
         if self._folder is not None:
             with disk_errors(self._folder):
-                file = self._files[table]
-                file.write(_line(row.values()))
+                file, line = self._files[table], _line(row.values()).encode()
+                file.write(line)
                 file.flush()
+                self._digests[table].update(line)
                 self._tell_events(table, row)
         for listener in self._listeners:
             listener(step, _known(row))
@@ -117,12 +119,31 @@ class Log:
         rows = self.rows["timing"]
         return (rows[-1]["charts/seconds"] or 0.0) if rows else 0.0
 
-    def sync(self) -> None:
-        """Force every row to the disk, before a checkpoint relies on it."""
+    def sync(self) -> dict[str, list[Any]]:
+        """Force every row to the disk; the checkpoint relies on what is returned.
+
+        Returns:
+            The number of rows and the digest of every table.
+        """
         assert self._folder is not None
         with disk_errors(self._folder):
             for file in self._files.values():
                 os.fsync(file.fileno())
+        return {
+            name: [len(self.rows[name]), made.hexdigest()]
+            for name, made in self._digests.items()
+        }
+
+    def check(self, meta: Mapping[str, Any]) -> None:
+        """Refuse tables in which a row of a checkpoint is missing or changed."""
+        for name, (rows, expected) in meta.get("tables", {}).items():
+            path = self._path(name)
+            *lines, _ = regular(path).read_bytes().split(b"\n")
+            held = b"".join(line + b"\n" for line in lines[: rows + 1])
+            if digest(held) != expected:
+                raise SfpError(
+                    f"{path} is damaged: its first {rows} rows are not what was written"
+                )
 
     def close(self) -> None:
         """Close the files. What a full disk did not take has been told by `write`."""
@@ -139,11 +160,12 @@ class Log:
 
     def _rewrite(self, name: str) -> None:
         assert self._folder is not None
-        path, draft = self._path(name), self._path(name).with_suffix(".draft")
         lines = [_line(TABLES[name]), *(_line(row.values()) for row in self.rows[name])]
-        draft.write_text("".join(lines))
-        draft.replace(path)
-        self._files[name] = path.open("a")
+        content = "".join(lines).encode()
+        with atomic_file(self._path(name)) as draft:
+            draft.write_bytes(content)
+        self._digests[name] = hashlib.sha256(content)
+        self._files[name] = append_to(self._path(name))
 
     def _path(self, name: str) -> Path:
         assert self._folder is not None
@@ -183,7 +205,7 @@ def read_table(folder: Path, name: str) -> list[Row]:
     if not path.is_file():
         return []
     try:
-        whole, _, _ = path.read_text().rpartition("\n")
+        whole, _, _ = path.read_text(encoding="utf-8").rpartition("\n")
         reader = csv.DictReader(whole.split("\n"), restval="missing")
         found = set(reader.fieldnames or ())
         if whole and not NEEDED[name] <= found <= set(TABLES[name]):

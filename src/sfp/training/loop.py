@@ -49,7 +49,7 @@ def train(
         environment, agent, replay, seed=seed, key=rollout_key, warmup=schedule.warmup
     )
     saved = (
-        checkpoints.load(partial(_tree, state, rollout), replay)
+        checkpoints.load(partial(_tree, state, rollout), replay, log.check)
         if checkpoints
         else None
     )
@@ -66,8 +66,8 @@ def train(
     def save() -> None:
         _check_state(state, rollout.step, checkpoints)
         if checkpoints:
-            log.sync()
             meta = rollout.saved() | {"actions": len(rollout.actions)}
+            meta["tables"] = log.sync()
             checkpoints.save(rollout.step, _tree(state, rollout, meta), meta, replay)
 
     def done() -> bool:

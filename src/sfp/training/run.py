@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -27,13 +26,13 @@ from sfp.envs.adapter import Environment, make_env
 from sfp.envs.identity import identify
 from sfp.envs.registry import CUSTOM_MAZE, TASKS
 from sfp.errors import SfpError, at_least, unknown
-from sfp.files import atomic_file, locked, sweep_all
+from sfp.files import locked, sweep_all
 from sfp.priors.base import Prior
 from sfp.priors.compatibility import check_prior
 from sfp.priors.store import fingerprint, load_prior
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import solved_at
-from sfp.training.folder import FINISHED, check_config, check_folder
+from sfp.training.folder import FINISHED, check_config, check_folder, finish
 from sfp.training.log import Listener, Log, read_table
 from sfp.training.loop import train as loop
 from sfp.training.recordings import fitting_recordings, half_replay
@@ -224,8 +223,7 @@ def _run(
         last = checkpoints.meta(checkpoints.steps()[-1])
         end = {"step": last["step"], "solved_at": solved_at(log.rows["eval"])}
         end["exact"] = last["exact"]  # whether the same seed gives the same bits
-        with atomic_file(folder / FINISHED) as draft:
-            draft.write_text(json.dumps(end))
+        finish(folder, end, last)
     return trained
 
 

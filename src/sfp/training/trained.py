@@ -27,6 +27,8 @@ from sfp.priors.store import load_prior, make_card, save_prior
 from sfp.training.log import Row
 
 CONFIG, WEIGHTS, FLOW = "config.json", "policy.safetensors", "flow"
+DEEPEST = 1000
+"""Hidden layers of a policy: they are made one by one before the weights are read."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ class PolicySpec:
             or not (np.isfinite(bounds).all() and (bounds[0] < bounds[1]).all())
             or np.dtype(self.action_type).kind not in "fiu"
             or min(self.width, self.depth, *sizes, *self.action_shape, 1) < 1
+            or self.depth > DEEPEST
         ):
             raise ValueError("its sizes or bounds contradict each other")
 
@@ -196,7 +199,7 @@ class Trained:
                 f"there is no trained policy in {folder}: expected a run that has "
                 "ended (--resume goes on with it), or what Trained.save wrote."
             )
-        verify_checksums(folder)
+        verify_checksums(folder, CONFIG, WEIGHTS, FLOW)
         try:
             spec = PolicySpec(**json.loads((folder / CONFIG).read_text()))
             like = jax.eval_shape(lambda: _blank(spec))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -15,11 +17,14 @@ from sfp.errors import MissingColumn, SfpError
 
 NAME = "HDF5"
 SUFFIXES = (".hdf5", ".h5")
+MARKS = ("terminals", "timeouts")
 D4RL: dict[str, str] = {
     "actions": "actions",
     "observations": "observations",
     "goals": "infos/goal",
 }
+DENSEST = 1100
+"""Bytes of an array for a byte in the file: deflate packs 1032 zeros into one."""
 
 
 def matches(path: Path) -> bool:
@@ -43,11 +48,11 @@ def read(
         whole: a file that does not say where episodes end is a single one.
     """
     with h5py.File(path, "r") as file:
-        if "actions" in file:
+        if find(file, "actions", path) is not None:
             episodes = _d4rl(file, columns, path, whole=whole)
-        elif isinstance(demos := file.get("data"), h5py.Group):
+        elif isinstance(demos := find(file, "data", path), h5py.Group):
             episodes = _robomimic(demos, columns, path)
-        elif "episode_0" in file:
+        elif "episode_0" in list(file):
             raise SfpError(
                 f"{path} is the inside of a Minari dataset: give the folder that "
                 "holds `data`, or the dataset's id."
@@ -62,12 +67,51 @@ def read(
 
 
 def _dataset(group: h5py.Group, key: str, path: Path) -> np.ndarray:
-    node = group.get(key)
+    node = find(group, key, path)
     if not isinstance(node, h5py.Dataset):
         raise MissingColumn(
             f"{path} lacks {key!r} in {group.name!r}: it has {', '.join(group)}."
         )
+    return read_stored(node, path)
+
+
+def find(group: h5py.Group, key: str, path: Path) -> Any:
+    """What stands at a key, or None; a link to another file is refused, unopened."""
+    node: Any = group
+    for name in key.split("/"):
+        link = node.get(name, getlink=True) if isinstance(node, h5py.Group) else None
+        if isinstance(link, h5py.ExternalLink):
+            raise _elsewhere(path, key, f"an external link to {link.filename!r}")
+        if isinstance(link, h5py.SoftLink):
+            start = node.file if link.path.startswith("/") else node
+            node = find(start, link.path.strip("/"), path)
+        else:
+            node = node[name] if link is not None else None
+    return node
+
+
+def read_stored(node: h5py.Dataset, path: Path) -> np.ndarray:
+    """The array of a dataset whose numbers are all in this file."""
+    if node.is_virtual or node.external:
+        kind = "a virtual dataset" if node.is_virtual else "external storage"
+        raise _elsewhere(path, node.name, kind)
+    held, whole = node.id.get_storage_size(), True
+    if node.chunks:
+        grid = zip(node.shape, node.chunks, strict=True)
+        whole = node.id.get_num_chunks() >= math.prod(-(-n // c) for n, c in grid)
+    if not whole or node.nbytes > held * (DENSEST if node.chunks else 1):
+        raise SfpError(
+            f"{path} is damaged: {node.name!r} promises {node.nbytes:,} bytes, the "
+            f"file holds {held:,} of them. Copy or download it again."
+        )
     return node[()]
+
+
+def _elsewhere(path: Path, key: str | None, kind: str) -> SfpError:
+    return SfpError(
+        f"{path}: {key!r} is {kind}, expected the numbers in this file itself: copy "
+        "them into one file."
+    )
 
 
 def _d4rl(
@@ -79,7 +123,7 @@ def _d4rl(
             f"{path} lacks {unheld[0]!r}: D4RL files have no such column."
         )
     values = {c: _dataset(file, D4RL[c], path) for c in columns}
-    marks = {k: _dataset(file, k, path) for k in ("terminals", "timeouts") if k in file}
+    marks = {k: _dataset(file, k, path) for k in MARKS if find(file, k, path)}
     return split(values, marks, source=str(path), whole=whole)
 
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from sfp.data.trajectories import Episode, Trajectories, assemble
 from sfp.errors import MissingColumn, SfpError
+from sfp.files import regular
 
 NAME = "a LeRobot dataset"
 FEATURES: dict[str, str] = {"actions": "action", "observations": "observation.state"}
@@ -83,7 +84,7 @@ def _episodes(path: Path, columns: tuple[str, ...]) -> Iterator[Episode]:
     number, parts = None, []
     seen = set()
     for file in sorted((path / "data").glob("*/*.parquet")):
-        table = pq.read_table(file, columns=["episode_index", *names])
+        table = pq.read_table(regular(file), columns=["episode_index", *names])
         index = table.column("episode_index").to_numpy()
         values = {c: _matrix(table, FEATURES[c], file) for c in columns}
         cuts = np.flatnonzero(np.diff(index)) + 1

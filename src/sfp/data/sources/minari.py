@@ -18,9 +18,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from PIL import Image
 
+from sfp.data.sources.hdf5 import find, read_stored
 from sfp.data.trajectories import Episode, Trajectories, assemble
 from sfp.errors import MissingColumn, SfpError
-from sfp.files import verify_checksums
+from sfp.files import read_sums, regular, verify_checksums
 
 NAME = "a Minari dataset"
 
@@ -60,7 +61,8 @@ def read(
 
     A dataset that sfp wrote is checked bit for bit against its checksums first.
     """
-    verify_checksums(path)
+    if read_sums(path) is not None:
+        verify_checksums(path, "data")
     metadata = json.loads((path / "data" / "metadata.json").read_text())
     space = _space(metadata.get("action_space"))
     if space.get("type", "Box") != "Box":
@@ -129,7 +131,7 @@ def _episode(reader: Reader, where: dict[str, Place]) -> Episode:
             continue
         rows = reader(place.key)[: len(values["actions"])]  # without the final one
         if column == "images" and _is_jpeg(rows, place):
-            rows = np.stack([np.array(Image.open(io.BytesIO(bytes(r)))) for r in rows])
+            rows = np.stack([_decoded(bytes(row), place) for row in rows])
         values[column] = rows.reshape(len(rows), *place.shape)
     return values
 
@@ -140,13 +142,24 @@ def _is_jpeg(rows: np.ndarray, place: Place) -> bool:
     return len(rows) > 0 and is_bytes and rows[0].size != math.prod(place.shape)
 
 
-def _hdf5(data: Path, metadata: dict[str, Any]) -> Iterator[Reader]:
-    with h5py.File(data / "main_data.hdf5", "r") as file:
-        for number in range(metadata["total_episodes"]):
-            group = file[f"episode_{number}"]
+def _decoded(content: bytes, place: Place) -> np.ndarray:
+    with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as image:
+        if image.size[::-1] != place.shape[:2]:
+            raise ValueError(f"an image of {image.size} in place of {place.shape}")
+        return np.array(image)
 
-            def reader(key: tuple[str, ...], group: Any = group) -> np.ndarray:
-                return group["/".join(key)][()]
+
+def _hdf5(data: Path, metadata: dict[str, Any]) -> Iterator[Reader]:
+    path = data / "main_data.hdf5"
+    with h5py.File(regular(path), "r") as file:
+        for number in range(metadata["total_episodes"]):
+
+            def reader(key: tuple[str, ...], number: int = number) -> np.ndarray:
+                name = "/".join((f"episode_{number}", *key))
+                node = find(file, name, path)
+                if not isinstance(node, h5py.Dataset):
+                    raise ValueError(f"{name} is missing")
+                return read_stored(node, path)
 
             yield reader
 
@@ -171,6 +184,8 @@ def _arrow(data: Path, metadata: dict[str, Any]) -> Iterator[Reader]:
 
 def _column(folder: Path, key: tuple[str, ...], data_format: str) -> pa.Array:
     """Parquet can read a part of a record alone, Arrow reads the record."""
+    for part in folder.iterdir():
+        regular(part)
     if data_format == "parquet":
         files = [pq.ParquetFile(part) for part in sorted(folder.glob("*.parquet"))]
         table = pa.concat_tables(file.read(columns=[".".join(key)]) for file in files)

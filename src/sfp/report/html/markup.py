@@ -19,7 +19,7 @@ Rows = Sequence[dict[str, Any]]
 
 KINDS = {".png": "image/png", ".svg": "image/svg+xml"}
 LARGEST = 4_000_000
-"""Bytes of a picture that is embedded."""
+"""Bytes of a file that is embedded."""
 
 LONGEST = 60
 """Rows of a table that are shown; the CSV holds all."""
@@ -102,19 +102,27 @@ def data_link(content: str, name: str) -> str:
 
 def picture(path: Path, title: str) -> str:
     """A PNG or SVG file, embedded; scripts in it cannot run."""
-    content = path.read_bytes()
-    if len(content) > LARGEST:
-        raise SfpError(f"{path.name} is too large to embed: {len(content):,} bytes.")
+    content = embedded(path)
     if path.suffix == ".png" and not content.startswith(b"\x89PNG"):
         raise SfpError(f"{path.name} is no PNG picture.")
     source = f"data:{KINDS[path.suffix]};base64,{base64.b64encode(content).decode()}"
     return f'<img alt="{escape(title)}" src="{source}">'
 
 
+def embedded(path: Path) -> bytes:
+    """The content of a file of the results; links are not followed."""
+    if path.is_symlink() or not path.is_file():
+        raise SfpError(f"{path.name} is no file: links and pipes are not followed.")
+    if path.stat().st_size > LARGEST:
+        size = path.stat().st_size
+        raise SfpError(f"{path.name} is too large to embed: {size:,} bytes.")
+    return path.read_bytes()
+
+
 def file_table(path: Path) -> tuple[str, str]:
     """A CSV file as a table, and a link that saves it."""
     try:
-        content = path.read_text()
+        content = embedded(path).decode()
         first, *rows = csv.reader(io.StringIO(content))
         if not rows or any(len(row) != len(first) for row in rows):
             raise ValueError

@@ -30,6 +30,7 @@ def provenance(root: Path, runs: Sequence[RunRecord]) -> str:
                 "steps": run.steps,
                 "solved at": run.solved_at,
                 "bit-exact": end.get("exact"),
+                "verified": run.verified,
                 "configuration": f"#{config + 1}",
                 "versions": f"#{versions.index(run.versions) + 1}",
             }

@@ -9,7 +9,7 @@ from sfp.errors import SfpError
 from sfp.report.comparison import Comparison
 from sfp.report.experiment import Attachment, Section
 from sfp.report.html.book import Book, still
-from sfp.report.html.markup import data_link, file_table, picture
+from sfp.report.html.markup import data_link, embedded, file_table, picture
 from sfp.report.html.panels import Replays, panels, watch
 from sfp.report.html.standings import key, standings
 
@@ -91,8 +91,8 @@ def _beside(figure: Attachment) -> str:
     """A link to the table of the same name, if there is one."""
     table = figure.path.with_suffix(".csv")
     try:
-        return data_link(table.read_text(), table.name)
-    except (OSError, ValueError):
+        return data_link(embedded(table).decode(), table.name)
+    except (SfpError, OSError, ValueError):
         return ""
 
 
