@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
 
 import seeds
 from faults import outcome as run_outcome
-from flips import fit_outcome
+from flips import fit_outcome, preload  # noqa: F401
 
 EXPERIMENT = (
     *("reproduce", "transfer", "--methods", "sfp", "sac", "--tasks", "maze"),

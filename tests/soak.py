@@ -32,7 +32,7 @@ from faults import Faults, outcome, scalars, whole  # noqa: F401
 
 import sfp
 import sfp.training.run
-from kills import OTHERS
+from kills import OTHERS, preload
 from sfp.compute import keep_compiled
 from sfp.errors import SfpError
 from sfp.files import _exchange  # noqa: F401
@@ -215,6 +215,7 @@ def main():
     kinds = ("runs", *OTHERS)
     parser.add_argument("--only", nargs="*", choices=kinds, default=kinds)
     args = parser.parse_args()
+    preload()
     args.kills = args.kills or (3 if args.quick else 102)
     args.others = args.others or (1 if args.quick else 20)
     rng = random.Random(args.seed)

@@ -74,7 +74,9 @@ def dataset(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("make", KINDS)
 @pytest.mark.parametrize("layout", ["d4rl", "robomimic", "minari"])
-def test_what_lies_elsewhere_is_refused_by_name(tmp_path, secret, dataset, make, layout):
+def test_what_lies_elsewhere_is_refused_by_name(
+    tmp_path, secret, dataset, make, layout
+):
     path = source = tmp_path / "given.hdf5"
     name = {"d4rl": "actions", "robomimic": "data/demo_0/actions"}.get(layout)
     if layout == "minari":

@@ -67,13 +67,13 @@ def mutate(rng, root):
 
 def reseal(root):
     """Write checksums that fit, as somebody would who means harm."""
-    seals = [path for path in root.rglob("SHA256SUMS") if _plain(path)]
-    for seal in sorted(seals, key=lambda path: -len(path.parts)):  # inner ones first
+    files = {path for path in root.rglob("*") if _plain(path)}
+    seals = [path for path in files if path.name == "SHA256SUMS"]
+    for seal in sorted(seals, key=lambda path: (-len(path.parts), path)):  # inner first
         rows = seal.read_bytes().decode(errors="replace").splitlines()
         for at, row in enumerate(rows):
             path = seal.parent / row[66:].replace("\0", "")
-            inside = len(row) > 66 and path.resolve().is_relative_to(root.resolve())
-            if inside and path.exists() and _plain(path):
+            if len(row) > 66 and path in files:
                 rows[at] = (
                     f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {row[66:]}"
                 )
@@ -419,11 +419,27 @@ def tensors(rng, file):
         holder, key = rng.choice(spots)
         holder[key] = _odd(rng, holder[key])
         said = f"{key!r} -> {str(holder[key])[:30]!r}"
-    text = (
-        json.dumps(held).replace('"@', "").replace('@"', "").encode("utf-8", "replace")
-    )
+    sealed = held.pop("__metadata__", None) if rng.random() < 0.5 else None
+    text = json.dumps(held).replace('"@', "").replace('@"', "").encode()
     file.write_bytes(struct.pack("<Q", len(text)) + text + body)
+    if isinstance(sealed, dict):
+        said += _sealed(file, sealed)
     return said
+
+
+def _sealed(file, sealed):
+    """Give the arrays of a file a digest that fits, if they can still be read."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    from sfp.tensors import SEAL, save_arrays
+
+    try:
+        arrays, (_, notes) = load(file.read_bytes()), json.loads(sealed[SEAL])
+    except (SafetensorError, ValueError, LookupError, TypeError):
+        return ""
+    save_arrays(file, arrays, notes)
+    return ", sealed"
 
 
 PARSED = {
