@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
+
+LARGEST = 2**63
+"""Whole numbers from here on fit in no array."""
 
 
 class SfpError(Exception):
@@ -48,7 +52,15 @@ def unknown(kind: str, name: str, known: Iterable[str], remedy: str) -> SfpError
 
 
 def at_least(least: int, **counts: int) -> None:
-    """Refuse a number that is too small, by its name."""
+    """Refuse a number that is too small, or beyond 64 bit, by its name."""
     for name, count in counts.items():
         if count < least:
             raise SfpError(f"expected {name} of at least {least}, received {count}.")
+        check_size(name, count)
+
+
+def check_size(name: str, count: Any) -> None:
+    """Refuse a whole number that no array can hold, by its name."""
+    if isinstance(count, int) and abs(count) >= LARGEST:
+        bits = count.bit_length()
+        raise SfpError(f"expected {name} within 64 bit, received one of {bits} bit.")

@@ -76,7 +76,7 @@ def atomic_file(target: Path) -> Iterator[Path]:
 def write_json(target: Path, value: Any) -> Path:
     """Write a document for people and programs, whole or not at all."""
     with atomic_file(target) as draft:
-        draft.write_text(json.dumps(value, indent=2) + "\n")
+        draft.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
     return target
 
 
@@ -109,7 +109,7 @@ def write_checksums(folder: Path) -> None:
     """Write SHA256SUMS over every file below `folder`, and sync all of it."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     sums = {str(path.relative_to(folder)): _digest(path) for path in files}
-    (folder / CHECKSUMS).write_text(_listed(sums))
+    (folder / CHECKSUMS).write_text(_listed(sums), encoding="utf-8")
     for path in [*files, folder / CHECKSUMS]:
         _sync(path)
 
@@ -117,7 +117,7 @@ def write_checksums(folder: Path) -> None:
 def write_sums(folder: Path, sums: Mapping[str, str]) -> None:
     """Write SHA256SUMS from digests by name: of files that may come after it."""
     with atomic_file(folder / CHECKSUMS) as draft:
-        draft.write_text(_listed(sums))
+        draft.write_text(_listed(sums), encoding="utf-8")
 
 
 def read_sums(folder: Path) -> dict[str, str] | None:
@@ -287,7 +287,7 @@ def locked(folder: Path, doing: str) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         if (folder / "lock").is_symlink():
             raise SfpError(f"{folder / 'lock'} is a link, expected a file: delete it.")
-        lock = os.fdopen(_open(folder / "lock", os.O_RDWR | os.O_CREAT), "r+")
+        lock = os.fdopen(_open(folder / "lock", os.O_RDWR | os.O_CREAT), "rb+")
     with lock as file:
         deadline = time.monotonic() + GLANCE
         while not _taken(file):
@@ -300,7 +300,7 @@ def locked(folder: Path, doing: str) -> Iterator[None]:
         yield
 
 
-def _taken(file: IO[str]) -> bool:
+def _taken(file: IO[bytes]) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -311,7 +311,7 @@ def _taken(file: IO[str]) -> bool:
 def is_locked(folder: Path) -> bool:
     """Whether another process writes to a folder now."""
     try:
-        with os.fdopen(_open(folder / "lock", os.O_RDONLY)) as file:
+        with os.fdopen(_open(folder / "lock", os.O_RDONLY), "rb") as file:
             return not _taken(file)
     except OSError:  # there is none
         return False

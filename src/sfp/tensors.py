@@ -61,6 +61,5 @@ def _digest(arrays: Mapping[str, np.ndarray], notes: Any) -> str:
     about = [[name, arrays[name].dtype.str, arrays[name].shape] for name in names]
     digest = hashlib.sha256(json.dumps([about, notes]).encode())
     for name in names:
-        flat = np.ascontiguousarray(arrays[name]).reshape(-1)
-        digest.update(memoryview(flat.view(np.uint8)))
+        digest.update(arrays[name].tobytes())
     return digest.hexdigest()

@@ -254,7 +254,7 @@ def test_what_an_earlier_version_does_not_tell_is_no_difference(tmp_path):
         ({"cells": [{"folder": ""}]}, "expected a path inside the results"),
         ({"cells": [{"folder": "link/a"}]}, "leads out of the results"),
         ({"cells": [{"folder": "a\0b"}]}, "leads nowhere"),
-        ({"title": "\udfff"}, "expected title as text"),
+        ({"title": "\udfff"}, "surrogates not allowed"),
         ({"aggregate": "maze"}, "expected aggregate as a list of tasks"),
         ({"figures": [{"path": "x.exe"}]}, "expected figures as .png or .svg"),
         ({"tables": [{"path": "../x.csv"}]}, "expected a path inside the results"),

@@ -8,11 +8,12 @@ import io
 import re
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import tyro
 
-from sfp.errors import SfpError, unknown
+from sfp.errors import SfpError, check_size, unknown
 
 Command = Callable[..., None]
 Call = Callable[[], None]
@@ -69,9 +70,26 @@ def _later(command: Command) -> Callable[..., Call]:
 
     @functools.wraps(command)
     def later(*args: Any, **options: Any) -> Call:
+        _check_sizes("a number", args)
+        for name, value in options.items():
+            _check_sizes(f"--{name.replace('_', '-')}", value)
         return functools.partial(command, *args, **options)
 
     return later
+
+
+def _check_sizes(name: str, value: Any) -> None:
+    """Refuse whole numbers beyond 64 bit, wherever they stand in an option's value."""
+    if isinstance(value, tuple):
+        for held in value:
+            _check_sizes(name, held)
+    elif is_dataclass(value):
+        for field in fields(value):
+            _check_sizes(
+                f"--{field.name.replace('_', '-')}", getattr(value, field.name)
+            )
+    elif isinstance(value, int):
+        check_size(name, value)
 
 
 def _line(box: str, command: str) -> str:

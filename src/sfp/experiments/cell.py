@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sfp.config import GROUPS
+from sfp.documents import read_json
 from sfp.errors import SfpError
 from sfp.experiments.recipes import PriorRecipe, Recording, Words
 from sfp.training.folder import CONFIG
@@ -73,7 +74,7 @@ class Cell:
         """Refuse a folder of that name which holds another run."""
         path, held = self.folder(out) / CONFIG, {}
         try:
-            held = json.loads(path.read_text())
+            held = read_json(path)
             flat = {
                 k: v for g in held.values() if isinstance(g, dict) for k, v in g.items()
             }
@@ -82,7 +83,7 @@ class Cell:
             asked = _resolved({**dict(self.settings), "steps": self.steps})
             asked = {k: v for k, v in asked.items() if v is not None}  # the method's
             right = right and all(flat.get(k, v) == v for k, v in asked.items())
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (SfpError, KeyError):
             right = False
         if not right:
             raise SfpError(
@@ -153,11 +154,11 @@ class Walk:
         if self.prior is None or (now := self.prior.fingerprint(out)) is None:
             return
         path = self.file(out, ".json")
-        try:
-            held = json.loads(path.read_text())["priors"].values()
-        except FileNotFoundError:  # walks of an earlier version did not tell
+        if not path.exists():  # walks of an earlier version did not tell
             return
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        try:
+            held = dict(read_json(path)["priors"]).values()
+        except (SfpError, KeyError, TypeError, ValueError):
             held = ()
         if now not in held:
             raise SfpError(

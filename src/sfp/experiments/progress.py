@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
-import json
 from dataclasses import dataclass
 
+from sfp.documents import read_json
 from sfp.errors import SfpError
 from sfp.experiments.jobs import Job
 from sfp.training.log import read_table
@@ -42,15 +42,15 @@ def _of_run(job: Job) -> Progress:
     steps, tests = read_table(job.lock, "train"), read_table(job.lock, "eval")
     done = int(steps[-1]["step"] or 0) if steps else 0
     if job.marker.is_file():  # steps since the last row are done too
-        done = int(json.loads(job.marker.read_text())["step"])
+        done = int(read_json(job.marker)["step"])
     return Progress(done, success=tests[-1]["eval/success_rate"] if tests else None)
 
 
 def _of_fit(job: Job) -> Progress:
     if job.marker.is_file():
-        card = json.loads(job.marker.read_text())
+        card = read_json(job.marker)
         return Progress(card["fit"]["epochs_run"], held_out=card["score"])
-    with (job.lock / "fit.csv").open(newline="") as file:
+    with (job.lock / "fit.csv").open(newline="", encoding="utf-8") as file:
         *_, row = csv.DictReader(file)
     return Progress(int(row["epoch"]), held_out=float(row["held_out"]))
 

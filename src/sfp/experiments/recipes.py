@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import functools
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from sfp.data.collect import EPISODES
 from sfp.data.sources import load, minari
+from sfp.documents import read_json
 from sfp.envs.maze import EPISODE_STEPS
 from sfp.errors import SfpError
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.fit import PRESETS
-from sfp.priors.store import CONFIG, find_shipped, read_fingerprint, shipped
+from sfp.priors.store import (
+    CONFIG,
+    find_shipped,
+    read_card,
+    read_fingerprint,
+    shipped,
+)
 
 Words = tuple[str, ...]
 """Of a command: `sfp WORDS...`."""
@@ -79,11 +85,11 @@ class Recording:
     def check(self) -> None:
         """Refuse a dataset of that name which is not this recording."""
         try:
-            held = json.loads(self.marker.read_text())
+            held = read_json(self.marker)
             size = held["total_episodes"], held["total_steps"]
             right = size == (self.episodes, self.episodes * self.steps)
             right = right and f"(seed {self.seed})" in held["description"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (SfpError, KeyError, TypeError):
             right = False
         if not right:
             who = "expert" if self.expert else "scripted policy"
@@ -184,12 +190,11 @@ class PriorRecipe:
         """Refuse a folder of that name which holds another prior."""
         path = self.folder(out) / CONFIG
         try:
-            card = json.loads(path.read_text())
-            seen = Conditioning(card["past_actions"], card["state"])
-            fit = {"preset": "default"} | card["fit"]
-            held = card["model"], seen, card["data"]["episodes"]
+            card = read_card(path)
+            fit = {"preset": "default"} | card.fit
+            held = card.model, card.conditioning, card.data["episodes"]
             held = *held, fit["epochs"], fit["seed"], fit["preset"]
-        except (OSError, ValueError, KeyError, TypeError):
+        except (SfpError, KeyError):
             held = ()
         episodes = round(self.keep * self.recording.episodes)
         fitted = self.length, self.seed, self.preset

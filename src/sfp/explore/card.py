@@ -49,7 +49,8 @@ def write_card(folder: Path, prior: Prior, card: Card, data: Trajectories) -> No
     lines = [
         f"![{caption}]({name})\n\n{caption}." for name, (_, caption) in pictures.items()
     ]
-    (folder / "README.md").write_text("\n\n".join([_facts(card), *lines]) + "\n")
+    text = "\n\n".join([_facts(card), *lines]) + "\n"
+    (folder / "README.md").write_text(text, encoding="utf-8")
 
 
 def walk_figure(sequences: dict[str, np.ndarray], *, shown: int = SHOWN) -> Figure:

@@ -14,7 +14,7 @@ import numpy as np
 import optax
 
 from sfp.data.trajectories import Trajectories
-from sfp.errors import SfpError, unknown
+from sfp.errors import SfpError, at_least, unknown
 from sfp.priors.base import Prior
 from sfp.priors.conditioning import Conditioning, states
 from sfp.priors.models import get_model
@@ -61,13 +61,13 @@ class Fitting:
     evaluation: int = 20_000
 
     def __post_init__(self):
-        for name in ("epochs", "batch", "learning_rate", "patience", "evaluation"):
-            if not getattr(self, name) > 0:
-                raise SfpError(
-                    f"expected {name} above 0, received {getattr(self, name)}."
-                )
-        if self.epoch_steps is not None and self.epoch_steps < 1:
-            raise SfpError(f"expected epoch_steps above 0, got {self.epoch_steps}.")
+        for name in ("epochs", "epoch_steps", "batch", "patience", "evaluation"):
+            if getattr(self, name) is not None:
+                at_least(1, **{name: getattr(self, name)})
+        if not 0 < self.learning_rate < float("inf"):
+            raise SfpError(
+                f"expected a learning_rate above 0, received {self.learning_rate}."
+            )
 
 
 PRESETS = {

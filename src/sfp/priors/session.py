@@ -194,7 +194,10 @@ def _log(events: EventFile, row: Row) -> None:
 
 def _write_rows(work: Path, rows: list[Row]) -> None:
     for name, columns in TABLES.items():
-        with atomic_file(work / name) as draft, draft.open("w", newline="") as file:
+        with (
+            atomic_file(work / name) as draft,
+            draft.open("w", newline="", encoding="utf-8") as file,
+        ):
             table = csv.DictWriter(
                 file, columns, extrasaction="ignore", lineterminator="\n"
             )

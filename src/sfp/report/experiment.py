@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from sfp.documents import read_json
 from sfp.errors import SfpError, unknown
 from sfp.report.claims import MEASURES, Claim, Measure
-from sfp.report.records import RunRecord, is_text, tell_apart
+from sfp.report.records import RunRecord, tell_apart
 
 EXPERIMENT = "experiment.json"
 FORMAT = 1
@@ -59,11 +59,8 @@ def read_experiment(
 ) -> Section:
     """The section that an `experiment.json` describes."""
     check_inside(root, path)
-    try:
-        held = json.loads(path.read_text())
-    except (OSError, ValueError):
-        raise SfpError("it is no JSON file.") from None
-    if not isinstance(held, dict) or held.get("format") != FORMAT:
+    held = read_json(path, "Expected what `sfp reproduce` wrote.")
+    if held.get("format") != FORMAT:
         raise SfpError(f'expected an object with "format": {FORMAT}.')
     words = {key: _word(held, key) for key in WORDS}
     found, missing = [], []
@@ -161,7 +158,7 @@ def _objects(held: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 def _word(held: dict[str, Any], key: str, default: str = "") -> str:
     value = held.get(key, default)
-    if not isinstance(value, str) or not is_text(value):
+    if not isinstance(value, str):
         raise SfpError(f"expected {key} as text, received {value!r}.")
     return value
 

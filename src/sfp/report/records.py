@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from sfp.config import GROUPS
+from sfp.documents import read_json
 from sfp.errors import SfpError
 from sfp.training.evaluate import solved_at
 from sfp.training.folder import CONFIG, FINISHED, UNTOLD, VERSIONS, check_run
@@ -20,6 +21,7 @@ DEFAULTS: dict[str, Any] = {
 }
 """Settings that a run of an earlier version does not name."""
 
+WROTE = "Expected what `sfp train` wrote."
 APART = ("steps", "until_solved", "threads")
 """Settings that make no other variant of a method: how long, and on what."""
 
@@ -82,25 +84,17 @@ def read_runs(folders: Sequence[Path]) -> list[RunRecord]:
 
 def read_run(folder: Path) -> RunRecord:
     """Read one run folder, finished or not."""
-    try:
-        config = json.loads((folder / CONFIG).read_text())
-        task, method, seed = (config[key] for key in ("task", "method", "seed"))
-        if not all(isinstance(word, str) and is_text(word) for word in (task, method)):
-            raise TypeError
-        if isinstance(seed, bool) or not isinstance(seed, int) or abs(seed) >= 2**63:
-            raise TypeError
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        raise SfpError(
-            f"{folder} is no run: expected what `sfp train` wrote."
-        ) from None
+    config = read_json(folder / CONFIG, WROTE)
+    named = {key: config.get(key) for key in ("task", "method", "seed")}
+    if [type(value) for value in named.values()] != [str, str, int]:
+        raise SfpError(f"{folder} is no run: it is of {named}. {WROTE}")
     checked, end = check_run(folder), _read(folder / FINISHED)
-    rest = {k: v for k, v in config.items() if k not in ("task", "method", "seed")}
     run = RunRecord(
         folder,
-        task,
-        method,
-        seed,
-        _flat(rest),
+        config["task"],
+        config["method"],
+        config["seed"],
+        _flat({k: v for k, v in config.items() if k not in named}),
         _rising(folder, "train"),
         _rising(folder, "eval"),
         config=config,
@@ -110,15 +104,6 @@ def read_run(folder: Path) -> RunRecord:
     )
     _check_whole(run)
     return run
-
-
-def is_text(word: str) -> bool:
-    """Whether it can be written down: JSON lets halves of characters through."""
-    try:
-        word.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def tell_apart(runs: Sequence[RunRecord]) -> list[RunRecord]:
@@ -199,15 +184,7 @@ def _rising(folder: Path, name: str) -> list[Row]:
 
 def _read(path: Path) -> dict[str, Any] | None:
     """A JSON object; None if there is no file."""
-    try:
-        value = json.loads(path.read_text())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise SfpError(f"{path} is damaged: expected what `sfp train` wrote.")
-    return value
+    return read_json(path, WROTE) if os.path.lexists(path) else None
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,10 @@ from sfp.files import atomic_file
 
 def save_csv(rows: Sequence[dict[str, Any]], path: Path) -> Path:
     """Write rows with the same keys as CSV, whole or not at all."""
-    with atomic_file(path) as draft, draft.open("w", newline="") as file:
+    with (
+        atomic_file(path) as draft,
+        draft.open("w", newline="", encoding="utf-8") as file,
+    ):
         table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         table.writeheader()
         table.writerows(rows)

@@ -11,6 +11,7 @@ from typing import Any
 
 from sfp.arrays import load_tree, save_tree
 from sfp.data.replay import EpisodeReplay
+from sfp.documents import read_json
 from sfp.errors import SfpError
 from sfp.files import (
     CHECKSUMS,
@@ -46,7 +47,7 @@ class Checkpoints:
         return sorted(
             int(path.name.removeprefix("step-"))
             for path in self.folder.glob("step-*")
-            if path.name.removeprefix("step-").isdigit()
+            if path.name.removeprefix("step-").isdecimal()
         )
 
     def meta(self, step: int) -> dict[str, Any]:
@@ -55,7 +56,7 @@ class Checkpoints:
         if read_sums(folder) is None:
             raise SfpError(f"{folder / CHECKSUMS} is missing")
         verify_checksums(folder, "meta.json", "state.safetensors")
-        return json.loads((folder / "meta.json").read_text())
+        return read_json(folder / "meta.json")
 
     def save(
         self, step: int, tree: Any, meta: dict[str, Any], replay: EpisodeReplay
@@ -66,7 +67,7 @@ class Checkpoints:
         meta["verified"] = self.verified
         with atomic_folder(self.folder / f"step-{step:09d}", force=True) as draft:
             save_tree(draft / "state.safetensors", tree)
-            (draft / "meta.json").write_text(json.dumps(meta))
+            (draft / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
         self._prune(replay.capacity)
 
     def load(
@@ -144,7 +145,7 @@ class Checkpoints:
         found = []
         for path in sorted(self._pieces.glob("*.safetensors")):
             first, _, stop = path.stem.partition("-")
-            if first.isdigit() and stop.isdigit():
+            if first.isdecimal() and stop.isdecimal():
                 found.append((int(first), int(stop), path))
         return found
 

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from sfp.documents import read_json
 from sfp.errors import Busy, SfpError
 from sfp.files import (
     CHECKSUMS,
@@ -16,7 +17,6 @@ from sfp.files import (
     digest,
     is_locked,
     read_sums,
-    regular,
     warn_unverified,
     write_sums,
 )
@@ -24,6 +24,7 @@ from sfp.training.log import TABLES
 
 PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 CONFIG, VERSIONS, FINISHED = "config.json", "versions.json", "finished.json"
+REMEDY = "Choose another --out."
 UNTOLD = ("beside",)
 """What the config of an earlier version does not tell, and cannot be asked for."""
 
@@ -58,9 +59,9 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
         _write(folder, {VERSIONS: versions, CONFIG: asked}, {})
         return
     verified = check_run(folder)
-    held, wanted = _read(folder / CONFIG), json.loads(json.dumps(asked))
+    held, wanted = read_json(folder / CONFIG, REMEDY), json.loads(json.dumps(asked))
     for name in UNTOLD:
-        if isinstance(held, dict) and name not in held:
+        if name not in held:
             wanted.pop(name, None)
     changes = _changes(held, wanted)
     if changes:
@@ -70,7 +71,7 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
         )
     if not verified:
         warn_unverified(folder)
-    changes = _changes(_read(folder / VERSIONS), versions)
+    changes = _changes(read_json(folder / VERSIONS, REMEDY), versions)
     if changes and not (folder / FINISHED).is_file():
         warnings.warn(
             f"{folder} was begun with other versions ({changes}): the run goes on, but "
@@ -121,14 +122,7 @@ def _write(
         write_sums(folder, sums | made)
     for name, text in texts.items():
         with atomic_file(folder / name) as draft:
-            draft.write_text(text)
-
-
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(regular(path).read_text())
-    except (OSError, ValueError):
-        raise SfpError(f"{path} is damaged: choose another --out.") from None
+            draft.write_text(text, encoding="utf-8")
 
 
 def _changes(held: Any, asked: Any) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from sfp.config import GROUPS, Mixture, Networks, Rivals, Schedule
-from sfp.errors import SfpError, unknown
+from sfp.errors import SfpError, check_size, unknown
 
 NUMBER = int | float | np.integer | np.floating
 HELP = "See `sfp train --help`."
@@ -42,11 +43,12 @@ def typed(name: str, hint: Any, value: Any) -> Any:
         expected, right = "True or False", isinstance(value, bool | np.bool_)
     elif isinstance(value, bool) or not isinstance(value, NUMBER):
         expected, right = "a number", False
-    elif float in kinds:
-        expected, right = "a number", bool(np.isfinite(value))
     else:
-        expected = "a whole number"
-        right = bool(np.isfinite(value)) and value == int(value)
+        expected = "a number" if float in kinds else "a whole number"
+        check_size(name, value)
+        right = math.isfinite(value) and (float in kinds or value == int(value))
     if not right:
         raise SfpError(f"expected {name} as {expected}, received {value!r}.")
-    return kinds[0](value)
+    value = kinds[0](value)
+    check_size(name, value)  # 1e300 is a whole number too
+    return value

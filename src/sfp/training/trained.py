@@ -18,6 +18,7 @@ from sfp.agents.acting import mean_action
 from sfp.agents.base import Act, draw_seed, shifted
 from sfp.agents.parrot import compile_warp, warping
 from sfp.arrays import load_tree, save_tree
+from sfp.documents import as_record, read_json
 from sfp.envs.adapter import Environment, as_type
 from sfp.errors import SfpError
 from sfp.files import atomic_folder, verify_checksums
@@ -184,7 +185,8 @@ class Trained:
         """Write a folder that `load` reads: safetensors and JSON, nothing that runs."""
         with atomic_folder(Path(folder), force=force) as draft:
             save_tree(draft / WEIGHTS, self.policy)
-            (draft / CONFIG).write_text(json.dumps(asdict(self.spec), indent=2))
+            config = json.dumps(asdict(self.spec), indent=2)
+            (draft / CONFIG).write_text(config, encoding="utf-8")
             if self.flow is not None:
                 save_prior(draft / FLOW, self.flow, make_card(self.flow))
 
@@ -201,7 +203,7 @@ class Trained:
             )
         verify_checksums(folder, CONFIG, WEIGHTS, FLOW)
         try:
-            spec = PolicySpec(**json.loads((folder / CONFIG).read_text()))
+            spec = as_record(PolicySpec, read_json(folder / CONFIG))
             like = jax.eval_shape(lambda: _blank(spec))
         except (TypeError, ValueError, AttributeError, OverflowError) as error:
             raise SfpError(f"{folder / CONFIG} is no policy's: {error}.") from None

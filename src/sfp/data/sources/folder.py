@@ -84,7 +84,7 @@ def _kind(file: Path) -> str:
 def _natural(file: Path) -> list[tuple[int, str]]:
     """`take2` before `take10`."""
     pieces = re.split(r"(\d+)", file.name)
-    return [(int(p), "") if p.isdigit() else (-1, p) for p in pieces]
+    return [(int(p), "") if p.isdecimal() else (-1, p) for p in pieces]
 
 
 def _check_alike(part: Trajectories, first: Trajectories) -> None:

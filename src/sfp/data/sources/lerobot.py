@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfp.data.trajectories import Episode, Trajectories, assemble
+from sfp.documents import read_json
 from sfp.errors import MissingColumn, SfpError
 from sfp.files import regular
 
@@ -28,7 +28,7 @@ def read(
     path: Path, columns: tuple[str, ...], *, drop_short: bool = False
 ) -> Trajectories:
     """Read `action` (and `observation.state`); videos and images stay untouched."""
-    info = json.loads((path / "meta" / "info.json").read_text())
+    info = read_json(path / "meta" / "info.json")
     version = str(info.get("codebase_version", "unknown"))
     if not version.startswith(("v2", "v3")):
         raise SfpError(

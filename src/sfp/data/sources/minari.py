@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import io
-import json
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -20,6 +19,7 @@ from PIL import Image
 
 from sfp.data.sources.hdf5 import find, read_stored
 from sfp.data.trajectories import Episode, Trajectories, assemble
+from sfp.documents import parse_json, read_json
 from sfp.errors import MissingColumn, SfpError
 from sfp.files import read_sums, regular, verify_checksums
 
@@ -63,7 +63,7 @@ def read(
     """
     if read_sums(path) is not None:
         verify_checksums(path, "data")
-    metadata = json.loads((path / "data" / "metadata.json").read_text())
+    metadata = read_json(path / "data" / "metadata.json")
     space = _space(metadata.get("action_space"))
     if space.get("type", "Box") != "Box":
         raise SfpError(
@@ -88,7 +88,7 @@ def read(
 
 
 def _space(serialized: str | None) -> dict[str, Any]:
-    return json.loads(serialized) if serialized else {}
+    return parse_json(serialized) if serialized else {}
 
 
 def _locate(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sfp.data.trajectories import Trajectories, declared_bounds
+from sfp.documents import read_json
 from sfp.errors import SfpError
 
 BOUNDS = "bounds.json"
@@ -35,7 +35,7 @@ def read_stated(path: Path) -> dict[str, Any]:
     if not file.exists():
         return {}
     try:
-        given = json.loads(file.read_text())
+        given = read_json(file)
         found: dict[str, Any] = {
             key: [float(x) for x in given[key]] for key in ("low", "high")
         }
@@ -45,7 +45,7 @@ def read_stated(path: Path) -> dict[str, Any]:
                 raise ValueError
         if given.keys() - found.keys():
             raise ValueError
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (SfpError, ValueError, TypeError, KeyError) as error:
         raise SfpError(
             f'{file}: expected {{"low": [...], "high": [...]}} with a number per '
             'dimension of an action, and "rate" in Hz if it is known.'

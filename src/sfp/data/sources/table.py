@@ -76,7 +76,7 @@ def _part(name: str) -> str:
     """`x` of `action_x`, `actions[x]`; nothing of a number, which names nothing."""
     part = re.sub(r"^actions?(?![a-z])|^action", "", name, flags=re.IGNORECASE)
     part = part.strip("_.-[]() ")
-    return "" if part.isdigit() else part
+    return "" if part.isdecimal() else part
 
 
 def _split(line: str, comma: str) -> list[str]:

@@ -40,7 +40,7 @@ def page(
     name = results.root.resolve().name or "results"
     origin = provenance(results.root, list(runs.values())) if runs else ""
     asset = files("sfp.report.html")
-    reading = (asset / "reading.html").read_text()
+    reading = (asset / "reading.html").read_text(encoding="utf-8")
     reading = reading.replace("{window}", str(protocol.window))
     reading = reading.replace("{kind}", protocol.kind)
     return f"""<!doctype html>
@@ -51,7 +51,7 @@ def page(
 <meta name="generator" content="sfp {escape(version("sfp"))}">
 <title>{escape(name)}: report</title>
 <link rel="icon" href="data:,">
-<style>{(asset / "report.css").read_text()}</style>
+<style>{(asset / "report.css").read_text(encoding="utf-8")}</style>
 </head>
 <body>
 <header>
@@ -69,7 +69,7 @@ def page(
 </main>
 <footer>{reading}</footer>
 <script type="application/json" id="chart-data">{script_json(book.data)}</script>
-<script>{(asset / "report.js").read_text()}</script>
+<script>{(asset / "report.js").read_text(encoding="utf-8")}</script>
 </body>
 </html>
 """
