@@ -129,9 +129,19 @@ def _episode(reader: Reader, where: dict[str, Place]) -> Episode:
             continue
         rows = reader(place.key)[: len(values["actions"])]  # without the final one
         if column == "images" and _is_jpeg(rows, place):
-            rows = np.stack([np.array(Image.open(io.BytesIO(bytes(r)))) for r in rows])
+            rows = np.stack([_decoded(bytes(row), place) for row in rows])
         values[column] = rows.reshape(len(rows), *place.shape)
     return values
+
+
+def _decoded(content: bytes, place: Place) -> np.ndarray:
+    """A JPEG or PNG picture; other decoders of Pillow are not let near the data."""
+    with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as picture:
+        if picture.size != place.shape[1::-1]:  # before it is unpacked
+            raise SfpError(
+                f"a picture has {picture.size} pixels: expected {place.shape[1::-1]}."
+            )
+        return np.array(picture)
 
 
 def _is_jpeg(rows: np.ndarray, place: Place) -> bool:
