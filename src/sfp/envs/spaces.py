@@ -26,6 +26,8 @@ def action_bounds(env: gym.Env, name: str) -> tuple[np.ndarray, np.ndarray]:
             f"{name} has unbounded actions: wrap it so that they are bounded "
             "(gymnasium.wrappers.RescaleAction, ClipAction)."
         )
+    if not len(low):
+        raise SfpError(f"{name} has no actions: its space has shape {space.shape}.")
     if (low >= high).any():
         raise SfpError(f"{name} has actions without range: {low} to {high}.")
     return low, high
@@ -45,6 +47,13 @@ def observation_parts(env: gym.Env, name: str) -> list[spaces.Box]:
             f"{name} has {type(space).__name__} observations: expected a Box, a Dict "
             f"of Boxes, or of {', '.join(GOAL_KEYS)}. Wrap it "
             "(gymnasium.wrappers.FlattenObservation)."
+        )
+    inner = space.values() if isinstance(space, spaces.Dict) else parts
+    empty = [part for part in (*inner, *parts) if 0 in (part.shape or ())]
+    if empty:
+        raise SfpError(
+            f"{name} has an observation of shape {empty[0].shape}: expected at least "
+            "one number in every part. Leave that part out of the space."
         )
     if any(len(part.shape or ()) >= 3 for part in parts):
         raise SfpError(

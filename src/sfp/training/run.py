@@ -29,7 +29,7 @@ from sfp.errors import SfpError, at_least, unknown
 from sfp.files import locked, sweep_all
 from sfp.priors.base import Prior
 from sfp.priors.compatibility import check_prior
-from sfp.priors.store import fingerprint, load_prior
+from sfp.priors.store import fingerprint, load_prior, make_card
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import solved_at
 from sfp.training.folder import FINISHED, check_config, check_folder, finish
@@ -179,14 +179,19 @@ def train(
         return _run(run, agent, environments, replay, None, listeners, progress)
     folder = Path(out)
     check_folder(folder, resume=resume)
-    with locked(folder, "training in"):
+    with locked(folder, "training in") as check:
         sweep_all(folder)
         check_config(folder, asdict(run))
         if (folder / FINISHED).is_file():
             trained = Trained.load(folder)
             trained.evaluations = read_table(folder, "eval")
             return trained
-        return _run(run, agent, environments, replay, folder, listeners, progress)
+
+        def checked(step: int) -> None:
+            check()
+            progress(step)
+
+        return _run(run, agent, environments, replay, folder, listeners, checked)
 
 
 def _run(
@@ -198,6 +203,11 @@ def _run(
     listeners: tuple[Listener, ...],
     progress: Callable[[int], None],
 ) -> Trained:
+    # What saving needs is made first: what cannot be saved is refused at once.
+    flow = agent.prior if isinstance(agent, Parrot) else None
+    spec = make_spec(environments[0], run.method, run.networks, run.env)
+    if folder and flow is not None:
+        make_card(flow)
     log = Log(folder, listeners)
     checkpoints = Checkpoints(folder / "checkpoint") if folder else None
     with _signals(folder) as interrupted, contextlib.closing(log):
@@ -214,8 +224,6 @@ def _run(
         )
     actor = agent.actor(state)
     policy = getattr(actor, "policy", actor)
-    flow = agent.prior if isinstance(agent, Parrot) else None
-    spec = make_spec(environments[0], run.method, policy, run.env)
     trained = Trained(policy, spec, flow=flow)
     trained.evaluations = log.rows["eval"]
     if folder and checkpoints:
