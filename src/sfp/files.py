@@ -144,7 +144,7 @@ def check_sums(folder: Path, sums: Mapping[str, str], names: Iterable[str]) -> N
             raise SfpError(
                 f"{folder / CHECKSUMS} is truncated: it lacks {name}. {REMEDY}"
             )
-        if not (folder / name).is_file():
+        if not os.path.isfile(folder / name):  # False too for a name that cannot be
             raise SfpError(f"{folder} is damaged: {name} is missing. {REMEDY}")
         if _digest(folder / name) != sums[name]:
             raise SfpError(
