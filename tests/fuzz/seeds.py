@@ -169,17 +169,9 @@ def prior(folder):
 
 
 def policy(folder):
-    import jax
+    from folders import save_policy
 
-    from sfp.envs.adapter import Environment, make_env
-    from sfp.nets.policy import Policy
-    from sfp.training.trained import Trained, make_spec
-
-    environment = Environment(make_env("maze"), "maze")
-    size = environment.obs_size + environment.goal_size
-    key = jax.random.key_data(jax.random.key(0))
-    made = Policy(size, environment.action_size, width=4, depth=1, key=key)
-    Trained(made, make_spec(environment, "sac", made)).save(folder / "policy")
+    save_policy(folder, "maze")
 
 
 class Stop(BaseException):

@@ -40,7 +40,7 @@ def observation_parts(env: gym.Env, name: str) -> list[spaces.Box]:
     if isinstance(space, spaces.Dict):
         if set(GOAL_KEYS) <= set(space.spaces):
             parts = [space[key] for key in GOAL_KEYS]
-        elif all(isinstance(part, spaces.Box) for part in space.values()):
+        elif len(space) and all(isinstance(p, spaces.Box) for p in space.values()):
             parts = [spaces.flatten_space(space)]
     if not all(isinstance(part, spaces.Box) for part in parts):
         raise SfpError(
