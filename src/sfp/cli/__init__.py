@@ -55,6 +55,9 @@ A first walk:
 `sfp COMMAND --help` explains a command; add --json for scripts;
 `sfp --version` tells yours."""
 
+TOO_BIG = ("Maximum allowed dimension exceeded", "array is too big")
+"""What NumPy says of arrays beyond all memory, and not as a MemoryError."""
+
 
 def main(args: list[str] | None = None) -> None:
     """Run a command; a user's mistake prints one line and exits with code 2."""
@@ -77,6 +80,10 @@ def main(args: list[str] | None = None) -> None:
         _stop(2, str(error))
     except MemoryError as error:
         _stop(2, f"out of memory: {str(error) or 'ask for less at a time'}.")
+    except ValueError as error:
+        if not str(error).startswith(TOO_BIG):
+            raise
+        _stop(2, f"out of memory: {error}: ask for less at a time.")
     except OSError as error:  # nearly always of stdout: a closed pipe, a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # `sfp ... | head` has seen enough

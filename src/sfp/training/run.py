@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import jax
 import numpy as np
 
 from sfp.agents.base import Agent
 from sfp.agents.methods import Ingredients, get_method
 from sfp.agents.parrot import Parrot
 from sfp.agents.rlpd import RLPD
-from sfp.compute import threads
+from sfp.compute import check_memory, threads
 from sfp.config import Mixture, Networks, Rivals, Schedule
 from sfp.data.replay import EpisodeReplay, Sizes
 from sfp.data.trajectories import Trajectories
@@ -205,7 +206,13 @@ def _run(
 ) -> Trained:
     # What saving needs is made first: what cannot be saved is refused at once.
     flow = agent.prior if isinstance(agent, Parrot) else None
-    spec = make_spec(environments[0], run.method, run.networks, run.env)
+    state = jax.eval_shape(agent.init, jax.random.key(0))
+    check_memory(
+        sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    )
+    actor = jax.eval_shape(agent.actor, state)
+    policy = getattr(actor, "policy", actor)
+    spec = make_spec(environments[0], run.method, policy, run.env)
     if folder and flow is not None:
         make_card(flow)
     log = Log(folder, listeners)

@@ -18,7 +18,6 @@ from sfp.agents.acting import mean_action
 from sfp.agents.base import Act, draw_seed, shifted
 from sfp.agents.parrot import compile_warp, warping
 from sfp.arrays import load_tree, save_tree
-from sfp.config import Networks
 from sfp.documents import as_record, read_json
 from sfp.envs.adapter import Environment, as_type
 from sfp.errors import SfpError
@@ -244,7 +243,7 @@ def _kind(obs: Any) -> str:
 
 
 def make_spec(
-    environment: Environment, method: str, networks: Networks, env: str | None = None
+    environment: Environment, method: str, policy: Policy, env: str | None = None
 ) -> PolicySpec:
     """What a policy for an environment has to know."""
     shape = environment.env.action_space.shape or ()
@@ -258,8 +257,8 @@ def make_spec(
         high=[float(x) for x in environment.high],
         action_shape=[int(n) for n in shape],
         action_type=str(environment.env.action_space.dtype),
-        width=networks.width,
-        depth=networks.depth,
+        width=int(policy.net.weights[0].shape[1]),
+        depth=len(policy.net.weights) - 1,
         env=env,
     )
 
