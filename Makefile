@@ -2,7 +2,7 @@
 # make test   set up, then lint, types and tests (what CI runs)
 # make check  lint and types only
 # make bench  speed and memory, each as a ratio against a peer in the same run
-# make soak   kill runs at random moments and at every write; they must end alike
+# make soak   kill what works at random moments and at every write, damage files, misbehave
 # make clean  remove what these commands made
 
 PYTHON ?= python3
@@ -39,6 +39,10 @@ bench: $(READY)
 
 soak: $(READY)
 	$(BIN)/python tests/soak.py
+	$(BIN)/python -W ignore tests/fuzz/flips.py --all
+	$(BIN)/python -W ignore tests/fuzz/run.py --cases 10000
+	$(BIN)/python -W ignore tests/fuzz/run.py --what environments --cases 150
+	$(BIN)/python -W ignore tests/fuzz/run.py --what commands --cases 1000
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

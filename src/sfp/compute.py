@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 import warnings
 from pathlib import Path
@@ -61,6 +62,18 @@ def available() -> int:
 def threads() -> int:
     """How many threads JAX computes with; sums depend on it."""
     return available() if _chosen is None else _chosen
+
+
+def check_memory(needed: int) -> None:
+    """Refuse networks of more bytes than there are: XLA would abort the process."""
+    limits = [resource.getrlimit(resource.RLIMIT_AS)[0]]
+    limits += [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    most = min(limit for limit in limits if limit > 0)  # no limit is -1
+    if needed > most:
+        raise SfpError(
+            f"networks and optimisers need {needed / 1e9:.1f} GB, the process may have "
+            f"{most / 1e9:.1f} GB: expected less width or depth."
+        )
 
 
 def keep_compiled(folder: Path | None = None) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from sfp.errors import LARGEST, SfpError
+from sfp.errors import LONG, SfpError
 from sfp.files import regular
 
 DEEPEST = 32
@@ -34,9 +34,10 @@ def read_json(path: Path, remedy: str = "Copy it again, or make it anew.") -> An
         reason = f"expected a JSON object, received a {type(value).__name__}"
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
+        raise SfpError(f"cannot read {path}: {reason}. {remedy}") from error
     except ValueError as error:
-        reason = f"it is damaged ({error})"
-    raise SfpError(f"cannot read {path}: {reason}. {remedy}")
+        reason = str(error)
+    raise SfpError(f"{path} is damaged: {reason}. {remedy}")
 
 
 def parse_json(text: str) -> Any:
@@ -101,7 +102,7 @@ def _parts(held: Any) -> Iterable[Any]:
 
 def _whole(digits: str) -> int:
     value = int(digits)
-    if abs(value) >= LARGEST:
+    if abs(value) >= LONG:
         raise ValueError("a whole number beyond 64 bit")
     return value
 

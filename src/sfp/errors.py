@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any
 
-LARGEST = 2**63
+LONG = 2**63
 """Whole numbers from here on fit in no array."""
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""All but tabs and ends of lines; also what turns the direction of writing."""
 
 
 class SfpError(Exception):
@@ -17,7 +21,7 @@ class SfpError(Exception):
     """
 
     def __init__(self, message: str):
-        super().__init__(" ".join(message.split()))
+        super().__init__(plain(" ".join(message.split())))
 
 
 class Interrupted(SfpError):
@@ -36,6 +40,11 @@ class MissingColumn(SfpError):
 
 class Empty(SfpError):
     """There is no episode in the data."""
+
+
+def plain(text: str) -> str:
+    """The text without what would steer a terminal: control characters are spelt."""
+    return CONTROL.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def unknown(kind: str, name: str, known: Iterable[str], remedy: str) -> SfpError:
@@ -67,6 +76,6 @@ def at_least(least: int, **counts: int) -> None:
 
 def check_size(name: str, count: Any) -> None:
     """Refuse a whole number that no array can hold, by its name."""
-    if isinstance(count, int) and abs(count) >= LARGEST:
+    if isinstance(count, int) and abs(count) >= LONG:
         bits = count.bit_length()
         raise SfpError(f"expected {name} within 64 bit, received one of {bits} bit.")

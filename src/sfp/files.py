@@ -16,7 +16,7 @@ import stat
 import tempfile
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -60,6 +60,8 @@ def atomic_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
 @contextlib.contextmanager
 def atomic_file(target: Path) -> Iterator[Path]:
     """Yield a new hidden file, same suffix, that becomes `target` on success."""
+    if not target.name or target.is_dir():
+        raise SfpError(f"{str(target)!r} is a folder: expected the name of a file.")
     draft = target.with_name(f".draft-{secrets.token_hex(8)}{target.suffix}")
     with disk_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -142,7 +144,7 @@ def check_sums(folder: Path, sums: Mapping[str, str], names: Iterable[str]) -> N
             raise SfpError(
                 f"{folder / CHECKSUMS} is truncated: it lacks {name}. {REMEDY}"
             )
-        if not (folder / name).is_file():
+        if not os.path.isfile(folder / name):  # False too for a name that cannot be
             raise SfpError(f"{folder} is damaged: {name} is missing. {REMEDY}")
         if _digest(folder / name) != sums[name]:
             raise SfpError(
@@ -276,8 +278,11 @@ def disk_errors(target: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def locked(folder: Path, doing: str) -> Iterator[None]:
+def locked(folder: Path, doing: str) -> Iterator[Callable[[], None]]:
     """Make a folder and let nobody else write to it meanwhile.
+
+    Yields what raises once the folder has been moved or deleted: from then on, files
+    that are open and files that are made anew would lie in two places.
 
     Args:
         folder: to make, if need be, and to lock.
@@ -297,7 +302,17 @@ def locked(folder: Path, doing: str) -> Iterator[None]:
                     "another --out."
                 )
             time.sleep(0.02)
-        yield
+
+        def check() -> None:
+            with contextlib.suppress(OSError):
+                if os.path.samestat(os.fstat(file.fileno()), os.stat(lock.name)):
+                    return
+            raise SfpError(
+                f"{folder} was moved or deleted while it was written: put it back, "
+                "and go on with what it holds."
+            )
+
+        yield check
 
 
 def _taken(file: IO[bytes]) -> bool:

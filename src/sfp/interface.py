@@ -8,7 +8,7 @@ from typing import Any
 
 from sfp.config import Schedule
 from sfp.data.trajectories import Trajectories
-from sfp.errors import LARGEST
+from sfp.errors import LONG
 from sfp.priors.base import Prior
 from sfp.priors.fit import PRESETS
 from sfp.priors.fit import fit as _fit
@@ -59,5 +59,5 @@ def save_prior(prior: Prior, folder: str | Path, *, force: bool = False) -> None
 def _count(given: dict[str, Any], name: str, default: int) -> int:
     """How long the bar is; what is no number is refused further on."""
     value = given.get(name, default)
-    known = isinstance(value, int | float) and abs(value) < LARGEST
+    known = isinstance(value, int | float) and abs(value) < LONG
     return int(value) if known else default

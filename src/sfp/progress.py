@@ -15,12 +15,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from sfp.errors import plain
+
 
 @contextlib.contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[..., None]]:
     """A bar on stderr with the time left; yields `advance(to, label=...)`."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -32,13 +34,13 @@ def progress(label: str, total: int) -> Iterator[Callable[..., None]]:
         *columns, console=console, transient=True, disable=not console.is_terminal
     )
     with bar:
-        task = bar.add_task(label, total=total)
+        task = bar.add_task(plain(label), total=total)
 
         def advance(to: int | None = None, *, label: str = label) -> None:
             if to is None:
                 bar.advance(task)
             else:
-                bar.update(task, completed=to, description=label)
+                bar.update(task, completed=to, description=plain(label))
 
         yield advance
 

@@ -331,3 +331,21 @@ def test_a_forged_policy(tmp_path, finished):
     weights.unlink()
     with pytest.raises(SfpError, match="no trained policy in"):
         sfp.Trained.load(tmp_path / "policy")
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_folder_that_is_moved_or_deleted_meanwhile(tmp_path, deleted):
+    """Neither a second half nor a success."""
+    folder, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+
+    def progress(step):
+        if step == 150:
+            shutil.rmtree(folder) if deleted else folder.rename(elsewhere)
+
+    with pytest.raises(SfpError, match="run was moved or deleted while it was written"):
+        train("probe/Drift-v0", method="sac", out=folder, progress=progress, **SMALL)
+    assert not folder.exists()
+    if not deleted:
+        elsewhere.rename(folder)
+        train("probe/Drift-v0", method="sac", out=folder, resume=True, **SMALL)
+        assert (folder / "finished.json").is_file()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
 from importlib.metadata import version
+from io import TextIOWrapper
 from typing import NoReturn
 
 from sfp.cli.collect import collect
@@ -21,7 +23,7 @@ from sfp.cli.report import report
 from sfp.cli.reproduce import reproduce
 from sfp.cli.train import train
 from sfp.cli.usage import parse
-from sfp.errors import Busy, Interrupted, SfpError
+from sfp.errors import Busy, Interrupted, SfpError, plain
 
 COMMANDS = {
     "collect": collect,
@@ -53,12 +55,14 @@ A first walk:
 `sfp COMMAND --help` explains a command; add --json for scripts;
 `sfp --version` tells yours."""
 
+TOO_BIG = ("Maximum allowed dimension exceeded", "array is too big")
+"""What NumPy says of arrays beyond all memory, and not as a MemoryError."""
+
 
 def main(args: list[str] | None = None) -> None:
     """Run a command; a user's mistake prints one line and exits with code 2."""
     args = sys.argv[1:] if args is None else args
-    if sys.stdout is None:  # closed by the caller: `sfp ... >&-`
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+    _open_streams()
     warnings.showwarning = _warn
     if args == ["--version"]:
         print(f"sfp {version('sfp')}")
@@ -76,6 +80,10 @@ def main(args: list[str] | None = None) -> None:
         _stop(2, str(error))
     except MemoryError as error:
         _stop(2, f"out of memory: {str(error) or 'ask for less at a time'}.")
+    except ValueError as error:
+        if not str(error).startswith(TOO_BIG):
+            raise
+        _stop(2, f"out of memory: {error}: ask for less at a time.")
     except OSError as error:  # nearly always of stdout: a closed pipe, a full disk
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):  # `sfp ... | head` has seen enough
@@ -90,9 +98,31 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _warn(message: Warning | str, *_: object) -> None:
-    print(f"sfp: warning: {message}", file=sys.stderr)
+    _say(f"sfp: warning: {plain(str(message))}")
 
 
 def _stop(code: int, reason: str) -> NoReturn:
-    print(f"sfp: {reason}", file=sys.stderr)
+    _say(f"sfp: {plain(reason)}")
     sys.exit(code)
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError):  # nobody listens: the exit code still tells
+        print(line, file=sys.stderr, flush=True)
+
+
+def _open_streams() -> None:
+    """Let stdout and stderr take any text, also where the caller closed them.
+
+    A closed one (`sfp ... 2>&-`) would give its number to the next file that is opened.
+    """
+    for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            held = os.open(os.devnull, os.O_RDWR)
+            if held != number:
+                os.dup2(held, number)
+                os.close(held)
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(number, mode, encoding="utf-8"))  # noqa: SIM115
+        elif name != "stdin" and isinstance(held := getattr(sys, name), TextIOWrapper):
+            held.reconfigure(errors="backslashreplace")

@@ -10,8 +10,10 @@ from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
+
+from sfp.errors import plain
 
 Rows = Sequence[dict[str, Any]]
 
@@ -42,7 +44,7 @@ def show(
         return
     console = _Console(width=None if sys.stdout.isatty() else 10_000)
     for line in head:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(plain(line), markup=False, highlight=False, soft_wrap=True)
     if rows:
         table = _table(rows, title)
         unlimited = console.options.update(max_width=10_000)
@@ -51,7 +53,7 @@ def show(
             table = _table(_turned(rows), title)
         console.print(table)
     for note in notes:
-        console.print(note, markup=False, highlight=False, soft_wrap=True)
+        console.print(plain(note), markup=False, highlight=False, soft_wrap=True)
 
 
 def _finite(value: Any) -> Any:
@@ -70,12 +72,13 @@ class _Console(Console):
 
 
 def _table(rows: Rows, title: str) -> Table:
-    table = Table(title=escape(title) or None, title_justify="left", box=box.SIMPLE)
+    heading = Text(plain(title)) if title else None
+    table = Table(title=heading, title_justify="left", box=box.SIMPLE)
     for name, value in rows[0].items():
         number = isinstance(value, int | float)
-        table.add_column(name, justify="right" if number else "left")
+        table.add_column(Text(plain(name)), justify="right" if number else "left")
     for row in rows:
-        table.add_row(*(escape(_cell(value)) for value in row.values()))
+        table.add_row(*(Text(_cell(value)) for value in row.values()))
     return table
 
 
@@ -91,4 +94,4 @@ def _turned(rows: Rows) -> Rows:
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else plain(str(value))

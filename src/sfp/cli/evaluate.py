@@ -51,14 +51,20 @@ def evaluate(
             "name does not make: evaluate it in Python (sfp.Trained.load), or give "
             "--task."
         )
-    limit = make_env(name).spec
+    imports = task is not None  # a name in a folder must not run code
+    limit = make_env(name, imports=imports).spec
     total = episodes * ((limit and limit.max_episode_steps) or 1000)
     with (
         progress(f"playing {name}", total) as advance,
         filming(video) if video else contextlib.nullcontext() as film,
     ):
         row, played = evaluate_policy(
-            trained, name, episodes=episodes, film=film, progress=advance
+            trained,
+            name,
+            episodes=episodes,
+            film=film,
+            imports=imports,
+            progress=advance,
         )
     rows = [
         {

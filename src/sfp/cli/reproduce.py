@@ -183,7 +183,7 @@ def _notes(board: Board, out: Path, *, dry_run: bool) -> list[str]:
 
 def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
     """`name=value` pairs; numbers and true or false are read as such."""
-    import json
+    from sfp.documents import parse_json
 
     found: dict[str, Any] = {}
     for pair in pairs:
@@ -193,7 +193,7 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
         if name == "steps":
             raise SfpError("expected steps as --steps, not after --set.")
         try:
-            found[name] = json.loads(value)
+            found[name] = parse_json(value)
         except ValueError:
             found[name] = value
     return found

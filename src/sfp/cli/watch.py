@@ -9,9 +9,10 @@ from datetime import timedelta
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
+from sfp.errors import plain
 from sfp.experiments.jobs import Job
 from sfp.experiments.local import Event
 from sfp.experiments.plan import Plan
@@ -113,7 +114,7 @@ def _tell(board: Board, event: Event) -> None:
         words.append(f"see {event.log}")
     line = ": ".join(words)
     Console(stderr=True, width=10_000).print(
-        f"{line} ({board.summary()})", markup=False, highlight=False
+        plain(f"{line} ({board.summary()})"), markup=False, highlight=False
     )
 
 
@@ -122,11 +123,11 @@ def draw(board: Board, marks: dict[str, str]) -> Group:
     parts: list[Table | Text] = [Text(board.summary(), style="bold")]
     for event in board.known.values():
         if event.state == "running":
-            parts.append(Text(f"{event.job.name}: {describe(event)}"))
+            parts.append(Text(plain(f"{event.job.name}: {describe(event)}")))
         elif event.state == "failed":
             where = f" (see {event.log})" if event.log else ""
             reason = f"{event.job.name} failed: {event.reason}{where}"
-            parts.append(Text(reason, style=COLOURS["failed"]))
+            parts.append(Text(plain(reason), style=COLOURS["failed"]))
     for plan in board.plans:
         parts += [Text(f"\n{plan.experiment.title}"), _matrix(board, plan, marks)]
     return Group(*parts)
@@ -135,10 +136,12 @@ def draw(board: Board, marks: dict[str, str]) -> Group:
 def _matrix(board: Board, plan: Plan, marks: dict[str, str]) -> Table:
     """A row per variant, a column per task, a mark per seed."""
     tasks = list(dict.fromkeys(entry.cell.task for entry in plan.entries))
-    table = Table("", *tasks, box=None, show_header=bool(tasks))
+    table = Table(
+        "", *(Column(Text(task)) for task in tasks), box=None, show_header=bool(tasks)
+    )
     for walk in plan.walks:
         event = board.known[f"explore-{walk.slug}"]
-        table.add_row(walk.task, Text(event.state, style=COLOURS[event.state]))
+        table.add_row(Text(walk.task), Text(event.state, style=COLOURS[event.state]))
     for label in dict.fromkeys(entry.label for entry in plan.entries):
         row = [Text() for _ in tasks]
         for entry in plan.entries:
@@ -147,7 +150,7 @@ def _matrix(board: Board, plan: Plan, marks: dict[str, str]) -> Table:
                 row[tasks.index(entry.cell.task)].append(
                     marks[state], style=COLOURS[state]
                 )
-        table.add_row(label, *row)
+        table.add_row(Text(label), *row)
     return table
 
 

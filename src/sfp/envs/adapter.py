@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,8 +59,15 @@ class Outcome:
     success: bool | None
 
 
-def make_env(env: str | gym.Env, **kwargs: Any) -> gym.Env:
-    """An environment from a task's name, a Gymnasium id, or itself."""
+def make_env(env: str | gym.Env, *, imports: bool = True, **kwargs: Any) -> gym.Env:
+    """An environment from a task's name, a Gymnasium id, or itself.
+
+    Args:
+        env: name, id or environment.
+        imports: whether a name may import a package (Gymnasium's `package:Id`). It may
+            not if it was read from a file: nothing that is loaded may run code.
+        **kwargs: for the environment's constructor.
+    """
     if isinstance(env, gym.Env):
         return env
     if not isinstance(env, str):
@@ -69,6 +78,14 @@ def make_env(env: str | gym.Env, **kwargs: Any) -> gym.Env:
     try:
         task = get_task(env)
     except SfpError:
+        package, colon, rest = env.partition(":")
+        if colon and "=" not in rest and not imports:
+            raise SfpError(
+                f"the run names the task {env!r}, which would import the package "
+                f"{package!r}: pass --task {env} if you trust it."
+            ) from None
+        if colon and not imports:
+            raise
         if env.endswith(".txt") or ("/" not in env and "-v" not in env):
             raise
     else:
@@ -100,6 +117,8 @@ class Environment:
         self.has_goals = bool(self.parts.goals)
         self.spec = make_spec(self.parts, len(self.low))
         self._where = "before the first reset"
+        kinds = ("observation_space", "action_space")
+        self._given = {kind: deepcopy(getattr(env, kind)) for kind in kinds}
 
     @property
     def no_hindsight(self) -> str:
@@ -111,6 +130,7 @@ class Environment:
         """Begin the episode of that seed."""
         self._where = f"at reset(seed={seed})"
         observation, _ = self._unpacked(2, self._call(self.env.reset, seed=seed))
+        self._check_spaces()
         self._seed, self._steps = seed, 0
         return self._see(observation)
 
@@ -123,13 +143,19 @@ class Environment:
         observation, reward, terminated, truncated, info = self._unpacked(
             5, self._call(self.env.step, scaled.reshape(self._shape))
         )
+        if not isinstance(info, Mapping):
+            raise SfpError(
+                f"{self.name} gave the info {_short(info)} {self._where}: expected a "
+                "dict, {} if there is nothing to tell."
+            )
+        ended = self._flag("terminated", terminated)
         success = info.get("is_success", info.get("success"))
         return Outcome(
             self._see(observation),
             self._number(reward),
-            bool(terminated),
-            bool(truncated) and not terminated,
-            None if success is None else bool(success),
+            ended,
+            self._flag("truncated", truncated) and not ended,
+            None if success is None else self._flag("is_success", success),
         )
 
     def rewards(self, achieved: np.ndarray, goal: np.ndarray) -> np.ndarray:
@@ -151,7 +177,13 @@ class Environment:
                 f"{len(achieved)} goals: expected one reward each. Vectorise it, or "
                 "set hindsight to 0."
             )
-        rewards = np.asarray(rewards, np.float64)
+        try:
+            rewards = np.asarray(rewards, np.float64)
+        except (TypeError, ValueError):
+            raise SfpError(
+                f"compute_reward of {self.name} gave {_short(rewards)}: expected "
+                "numbers. Mend it, or set hindsight to 0."
+            ) from None
         if not np.isfinite(rewards).all():
             raise SfpError(
                 f"compute_reward of {self.name} gave a reward that is not finite. Mend "
@@ -223,6 +255,16 @@ class Environment:
             )
         return same
 
+    def _check_spaces(self) -> None:
+        """Refuse spaces that change: replay, networks and policy are made for them."""
+        for kind, first in self._given.items():
+            now = getattr(self.env, kind)
+            if now is not first and now != first:
+                raise SfpError(
+                    f"{self.name} has another {kind} {self._where} than before: "
+                    f"expected {first}, received {now}. Make one environment for each."
+                )
+
     def _begun(self, seed: int) -> np.ndarray:
         """What the first steps of an episode show, with actions that are the same."""
         rng, seen = np.random.default_rng(0), [*self.reset(seed).obs]
@@ -255,6 +297,15 @@ class Environment:
         if value.size != 1 or not np.isfinite(value).all():
             raise SfpError(f"{self.name} gave the reward {reward} {self._where}.")
         return value.item()
+
+    def _flag(self, name: str, value: Any) -> bool:
+        """True or False; 1 and 0 mean the same, whatever else is no answer."""
+        if np.size(value) != 1 or np.ravel(value)[0] not in (False, True):
+            raise SfpError(
+                f"{self.name} gave {name} as {_short(value)} {self._where}: expected "
+                "True or False."
+            )
+        return bool(np.ravel(value)[0])
 
     def _see(self, observation: Any) -> Observed:
         parts = self.parts
@@ -329,6 +380,10 @@ def as_type(actions: np.ndarray, dtype: Any) -> np.ndarray:
     """Actions as the environment takes them: to whole numbers they are rounded."""
     whole = np.issubdtype(dtype, np.integer)
     return (np.rint(actions) if whole else actions).astype(dtype)
+
+
+def _short(value: Any) -> str:
+    return repr(value)[:80]
 
 
 def _alike(computed: np.ndarray, rewards: np.ndarray) -> np.ndarray:

@@ -29,6 +29,8 @@ def action_bounds(env: gym.Env, name: str) -> tuple[np.ndarray, np.ndarray]:
             f"{name} has unbounded actions: wrap it so that they are bounded "
             "(gymnasium.wrappers.RescaleAction, ClipAction)."
         )
+    if not len(low):
+        raise SfpError(f"{name} has no actions: its space has shape {space.shape}.")
     if (low >= high).any():
         raise SfpError(f"{name} has actions without range: {low} to {high}.")
     return low, high
@@ -59,13 +61,18 @@ def observation_parts(env: gym.Env, name: str) -> Parts:
         if set(GOAL_KEYS) <= set(shown):
             goals = {key: shown[key] for key in GOAL_KEYS[1:]}
             shown = {GOAL_KEYS[0]: shown[GOAL_KEYS[0]]}
-    if not all(
-        isinstance(part, spaces.Box) for part in [*shown.values(), *goals.values()]
-    ):
+    parts = [*shown.values(), *goals.values()]
+    if not parts or not all(isinstance(part, spaces.Box) for part in parts):
         raise SfpError(
             f"{name} has {type(space).__name__} observations: expected a Box, a Dict "
             f"of Boxes, or of {', '.join(GOAL_KEYS)}. Wrap it "
             "(gymnasium.wrappers.FlattenObservation)."
+        )
+    empty = [part for part in parts if 0 in (part.shape or ())]
+    if empty:
+        raise SfpError(
+            f"{name} has an observation of shape {empty[0].shape}: expected at least "
+            "one number in every part. Leave that part out of the space."
         )
     boxes: dict[str, spaces.Box] = shown  # pyright: ignore[reportAssignmentType]
     images = {key: part for key, part in boxes.items() if len(part.shape) == 3}

@@ -76,7 +76,7 @@ def fit_to(
         "versions": {name: version(name) for name in PACKAGES},
     }
     work = out.parent / f".{out.name}.fit"
-    with locked(work, "fitting into"):
+    with locked(work, "fitting into") as check:
         check_target(out, force=force)
         state, rows = _resume(work, request, fitter)
         done = int(state.epoch) * fitter.blocks
@@ -93,6 +93,7 @@ def fit_to(
             for row in rows:
                 _log(events, row)
             for row, latest in fitter.epochs(state, tick):
+                check()
                 state = latest
                 rows.append(row)
                 _write_rows(work, rows)

@@ -79,10 +79,14 @@ def read_runs(folders: Sequence[Path]) -> list[RunRecord]:
 
 def read_run(folder: Path) -> RunRecord:
     """Read one run folder, finished or not."""
-    config = read_json(folder / CONFIG, WROTE)
+    foreign = f"{folder} is no run: expected what `sfp train` wrote"
+    try:
+        config = read_json(folder / CONFIG, "")
+    except SfpError as error:
+        raise SfpError(f"{foreign} ({error})") from None
     named = {key: config.get(key) for key in ("task", "method", "seed")}
     if [type(value) for value in named.values()] != [str, str, int]:
-        raise SfpError(f"{folder} is no run: it is of {named}. {WROTE}")
+        raise SfpError(f"{foreign}, received {named}.")
     checked, end = check_run(folder), _read(folder / FINISHED)
     run = RunRecord(
         folder,

@@ -27,7 +27,7 @@ from sfp.training.folder import CONFIG, FINISHED, VERSIONS
 RUN_FILES = {CONFIG, VERSIONS, FINISHED, "train.csv", "eval.csv"}
 """Two of them make a folder a run's, perhaps a damaged one."""
 
-UNREADABLE = (SfpError, OSError, ValueError, RecursionError)
+UNREADABLE = (SfpError, OSError, ValueError, ArithmeticError, RecursionError)
 """What reading a damaged or foreign folder may raise."""
 
 RESERVED = ("summary", "runs", "reading", "warnings")

@@ -102,13 +102,16 @@ def evaluate_policy(
     *,
     episodes: int,
     film: Film | None = None,
+    imports: bool = False,
     progress: Callable[[], None] = lambda: None,
 ) -> tuple[Row, list[Episode]]:
     """Test episodes of a trained policy.
 
-    `film` takes pictures, at its own rate where the environment states one.
+    `film` takes pictures, at its own rate where the environment states one. `imports`
+    is for a task that the user names: see `make_env`.
     """
-    env = make_env(task, **({"render_mode": "rgb_array"} if film else {}))
+    mode = {"render_mode": "rgb_array"} if film else {}
+    env = make_env(task, imports=imports, **mode)
     environment = Environment(env, task)
     trained.check(environment)
     every = max(1, round(env.metadata.get("render_fps", RATE) / RATE))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sfp.errors import SfpError
+from sfp.errors import LONG, SfpError
 from sfp.events import EventFile
 from sfp.files import append_to, atomic_file, digest, disk_errors, regular, remove
 
@@ -220,7 +220,10 @@ def read_table(folder: Path, name: str) -> list[Row]:
 
 def _value(key: str, text: str) -> int | float | None:
     if key == "step":
-        return int(text)
+        step = int(text)
+        if abs(step) >= LONG:
+            raise ValueError
+        return step
     return float(text) if text else None
 
 

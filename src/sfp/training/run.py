@@ -16,9 +16,10 @@ import jax
 import numpy as np
 
 from sfp.agents.base import Agent
+from sfp.agents.controller import Warped
 from sfp.agents.methods import Ingredients, Method, get_method
 from sfp.agents.own import OWN, called_agent, check_no_ingredients, make_agent
-from sfp.compute import threads
+from sfp.compute import check_memory, threads
 from sfp.config import Networks, Schedule
 from sfp.data.replay import EpisodeReplay
 from sfp.data.trajectories import Trajectories
@@ -30,7 +31,7 @@ from sfp.files import locked, sweep_all
 from sfp.observation import Spec
 from sfp.priors.base import Prior
 from sfp.priors.compatibility import check_prior
-from sfp.priors.store import fingerprint, load_prior
+from sfp.priors.store import fingerprint, load_prior, make_card
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import solved_at
 from sfp.training.folder import FINISHED, check_config, check_folder, finish
@@ -164,14 +165,19 @@ def train(
         return _run(run, made, environments, replay, None, listeners, progress)
     folder = Path(out)
     check_folder(folder, resume=resume)
-    with locked(folder, "training in"):
+    with locked(folder, "training in") as check:
         sweep_all(folder)
         check_config(folder, asdict(run))
         if (folder / FINISHED).is_file():
             trained = Trained.load(folder)
             trained.evaluations = read_table(folder, "eval")
             return trained
-        return _run(run, made, environments, replay, folder, listeners, progress)
+
+        def checked(step: int) -> None:
+            check()
+            progress(step)
+
+        return _run(run, made, environments, replay, folder, listeners, checked)
 
 
 def _run(
@@ -183,6 +189,15 @@ def _run(
     listeners: tuple[Listener, ...],
     progress: Callable[[int], None],
 ) -> Trained:
+    # What saving needs is made first: what cannot be saved is refused at once.
+    state = jax.eval_shape(agent.init, jax.random.key(0))
+    check_memory(
+        sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    )
+    spec = make_spec(environments[0], run.method, run.networks, run.env)
+    tested = agent.controller(jax.eval_shape(agent.actor, state))
+    if folder and isinstance(tested, Warped):
+        make_card(tested.prior)
     log = Log(folder, listeners)
     checkpoints = Checkpoints(folder / "checkpoint") if folder else None
     with _signals(folder) as interrupted, contextlib.closing(log):
@@ -198,7 +213,6 @@ def _run(
             progress=progress,
         )
     actor = jax.tree.map(np.asarray, agent.actor(state))
-    spec = make_spec(environments[0], run.method, run.networks, run.env)
     trained = Trained(agent.controller(actor), spec)
     trained.evaluations = log.rows["eval"]
     if folder and checkpoints:

@@ -136,17 +136,20 @@ def _episode(reader: Reader, where: dict[str, Place]) -> Episode:
     return values
 
 
+def _decoded(content: bytes, place: Place) -> np.ndarray:
+    """A JPEG or PNG picture; other decoders of Pillow are not let near the data."""
+    with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as picture:
+        if picture.size != place.shape[1::-1]:  # before it is unpacked
+            raise SfpError(
+                f"a picture has {picture.size} pixels: expected {place.shape[1::-1]}."
+            )
+        return np.array(picture)
+
+
 def _is_jpeg(rows: np.ndarray, place: Place) -> bool:
     """Whether these are files instead of pixels: rows of bytes, not one per pixel."""
     is_bytes = rows.dtype == object or (rows.dtype.kind == "u" and rows.ndim == 2)
     return len(rows) > 0 and is_bytes and rows[0].size != math.prod(place.shape)
-
-
-def _decoded(content: bytes, place: Place) -> np.ndarray:
-    with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as image:
-        if image.size[::-1] != place.shape[:2]:
-            raise ValueError(f"an image of {image.size} in place of {place.shape}")
-        return np.array(image)
 
 
 def _hdf5(data: Path, metadata: dict[str, Any]) -> Iterator[Reader]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sfp.errors import SfpError
+from sfp.errors import LONG, SfpError
 from sfp.report.stats import shown
 
 Rows = Sequence[dict[str, Any]]
@@ -155,9 +155,10 @@ def _joined(row: dict[str, Any]) -> dict[str, Any]:
 def _number(word: str) -> str | int | float:
     for kind in (int, float):
         try:
-            return kind(word)
+            value = kind(word)
         except ValueError:
             continue
+        return value if abs(value) < LONG else word
     return word
 
 

@@ -1,0 +1,33 @@
+"""A few hundred cases of each fuzzer; `make soak` runs thousands.
+
+They run in a process of their own: this one has started JAX, and cannot be forked.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def passes(*words):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", *map(str, words)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(
+    ("what", "cases"), [("files", 300), ("environments", 10), ("commands", 10)]
+)
+def test_every_case_succeeds_or_is_refused_in_one_line(what, cases):
+    passes(HERE / "run.py", "--what", what, "--cases", cases)
+
+
+@pytest.mark.parametrize("kind", ["run", "fit", "collection"])
+def test_a_flipped_bit_is_refused_or_repaired(kind):
+    passes(HERE / "flips.py", "--only", kind)
