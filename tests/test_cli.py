@@ -273,7 +273,8 @@ def test_a_map_of_ones_own(run):
     assert result["task"] == "mine"
     assert Path("figures/explore-mine.png").is_file()
     Path("my map.txt").write_text(MAP)
-    one_line(run("collect", "my map.txt", *SMALL), "is no Minari dataset id", "--name")
+    row = document(run("collect", "my map.txt", *SMALL, "--json"))["rows"][0]
+    assert row["dataset"] == "sfp/my-map/scripted-v0"
     assert run("collect", "my map.txt", *SMALL, "--name", "me/map-v0").code == 0
 
 

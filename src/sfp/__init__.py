@@ -14,6 +14,7 @@ from sfp.errors import SfpError
 
 if TYPE_CHECKING:
     from sfp.data.collect import collect
+    from sfp.data.record import Controller, record
     from sfp.data.sources import load
     from sfp.data.trajectories import Trajectories
     from sfp.explore.description import describe
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from sfp.training.trained import Trained
 
 _HOME = {
+    "Controller": "sfp.data.record",
     "Prior": "sfp.priors.base",
     "Trained": "sfp.training.trained",
     "Trajectories": "sfp.data.trajectories",
@@ -33,10 +35,12 @@ _HOME = {
     "fit": "sfp.interface",
     "load": "sfp.data.sources",
     "load_prior": "sfp.priors.store",
+    "record": "sfp.data.record",
     "save_prior": "sfp.interface",
     "train": "sfp.interface",
 }
 __all__ = [
+    "Controller",
     "Prior",
     "SfpError",
     "Trained",
@@ -48,6 +52,7 @@ __all__ = [
     "fit",
     "load",
     "load_prior",
+    "record",
     "save_prior",
     "train",
 ]

@@ -7,7 +7,7 @@ from gymnasium.utils.env_checker import check_env
 
 from sfp.envs import TASKS, MazeBatch, PointMaze, get_task
 from sfp.envs.maze import MARGIN, RADIUS, get_layout
-from sfp.envs.registry import MAZES
+from sfp.envs.suites import MAZES
 from sfp.envs.wayfinder import Wayfinder
 from sfp.errors import SfpError
 

@@ -11,12 +11,12 @@ import pytest
 from sfp.agents.methods import METHODS, get_method
 from sfp.cli import main
 from sfp.envs.registry import TASKS
+from sfp.envs.suites import PAPER_STEPS, SUITES
 from sfp.errors import SfpError
 from sfp.experiments.grid import EXPERIMENTS
 from sfp.experiments.jobs import make_jobs, price
 from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.recipes import PriorRecipe, Recording
-from sfp.experiments.suites import PAPER_STEPS, SUITES
 from sfp.experiments.variants import VARIANTS
 from sfp.explore.explorers import EXPLORERS
 from sfp.priors.models import MODELS
@@ -115,10 +115,10 @@ def test_every_variant_can_be_run(name):
 
 def test_suites_are_made_of_tasks():
     for name, suite in SUITES.items():
-        for task in (*suite.tasks, suite.coverage, suite.training):
+        for task in (*suite.tasks, suite.coverage, *suite.training):
             assert TASKS[task].suite == name
-        assert suite.training in suite.tasks
-        assert suite.training not in suite.downstream
+        assert set(suite.training) | set(suite.downstream) == set(suite.tasks)
+        assert not set(suite.training) & set(suite.downstream)
 
 
 def test_the_shipped_prior_serves_the_default_flow():
@@ -138,7 +138,7 @@ def test_the_shipped_prior_serves_the_default_flow():
 def test_the_priors_of_a_suite_are_fitted_alike():
     """Whether they ship or not: as long as the one that ships was."""
     for suite in SUITES.values():
-        recipe = PriorRecipe(Recording(suite.training))
+        recipe = PriorRecipe(Recording(suite.training[0]))
         card = json.loads((find_shipped(recipe.shipped) / "config.json").read_text())
         assert card["fit"]["epochs"] == recipe.length
         other = dataclasses.replace(recipe, model="gaussian")
@@ -170,7 +170,7 @@ def test_experts_of_another_task():
     assert tasks == set(SUITES["meta-world"].tasks)
     (recording,) = {entry.cell.prior.recording for entry in plan.entries}
     assert recording.dataset == "sfp/pick-place/expert-v0"
-    assert "--expert" in recording.words
+    assert recording.words[2:4] == ("--policy", "expert")
     assert Recording("reach", episodes=9, expert=True).dataset == (
         "sfp/reach/expert-9x500-v0"
     )

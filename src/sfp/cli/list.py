@@ -66,11 +66,11 @@ def list_known(
 
 def _list_experiments(*, json: bool) -> None:
     """Experiments on the first suite that can, with what each costs by itself."""
+    from sfp.envs.suites import SUITES
     from sfp.experiments.costs import ASSUMED
     from sfp.experiments.grid import EXPERIMENTS
     from sfp.experiments.jobs import price
     from sfp.experiments.plan import make_plan
-    from sfp.experiments.suites import SUITES
 
     rows = []
     for name, experiment in EXPERIMENTS.items():

@@ -68,17 +68,7 @@ def make_env(env: str | gym.Env, **kwargs: Any) -> gym.Env:
             f"expected a task's name, a Gymnasium id or an environment, received "
             f"{env!r}: make a single one of it first."
         )
-    try:
-        task = get_task(env)
-    except SfpError:
-        if env.endswith(".txt") or ("/" not in env and "-v" not in env):
-            raise
-    else:
-        return task.make(**kwargs)
-    try:
-        return gym.make(env, **kwargs)
-    except Exception as error:  # of Gymnasium, or of the environment itself
-        raise SfpError(f"Gymnasium cannot make {env!r}: {error}") from error
+    return get_task(env).make(**kwargs)
 
 
 class Environment:

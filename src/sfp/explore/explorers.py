@@ -13,7 +13,7 @@ import gymnasium as gym
 import jax
 import numpy as np
 
-from sfp.envs.maze import EPISODE_STEPS
+from sfp.envs.suites import EPISODE_STEPS
 from sfp.errors import SfpError, at_least, unknown
 from sfp.explore.arena import Arena, Explorer
 from sfp.explore.metrics import coverage, gyration

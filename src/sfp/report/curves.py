@@ -10,8 +10,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sfp.envs.maze import get_layout
-from sfp.envs.registry import TASKS, get_task, maze_layout
+from sfp.envs.layout import Layout
+from sfp.envs.registry import get_task
+from sfp.errors import SfpError
 from sfp.explore.figures import COLOURS, STYLES, draw_maze
 from sfp.report.records import RunRecord, column
 from sfp.training.evaluate import evaluate_policy
@@ -52,7 +53,7 @@ def curves_figure(
             axis.set_axis_off()
         for axis, run in zip(row[len(SHOWN) :], walkers[task], strict=False):
             axis.set_axis_on()
-            draw_maze(axis, get_layout(maze_layout(get_task(task))))
+            draw_maze(axis, layout_of(task))
             for walk in walks[run.folder]:
                 axis.plot(*walk.T, color=COLOURS[0], lw=0.9, alpha=0.7)
             axis.set_title(f"{run.label}: test episodes", fontsize=10)
@@ -76,7 +77,7 @@ class Walk:
 
 def play_walks(run: RunRecord, episodes: int = 5) -> list[Walk]:
     """Test episodes of a finished run's policy in its point-maze."""
-    layout = get_layout(maze_layout(get_task(run.task)))
+    layout = layout_of(run.task)
     _, played = evaluate_policy(Trained.load(run.folder), run.task, episodes=episodes)
     size = layout.high - layout.low
     found = []
@@ -96,8 +97,22 @@ def walks_of(run: RunRecord, episodes: int = 5) -> list[np.ndarray]:
 
 def is_maze(run: RunRecord) -> bool:
     """Whether its walks can be drawn, and there is a policy to walk."""
-    known = run.task in TASKS and TASKS[run.task].suite == "point-maze"
-    return known and (run.folder / "policy").is_dir()
+    if run.task.endswith(".txt"):  # which may be another map by now
+        return False
+    try:
+        task = get_task(run.task)
+    except SfpError:  # an environment made in Python
+        return False
+    told = task.layout is not None and not task.kwargs.get("pixels")
+    return told and (run.folder / "policy").is_dir()
+
+
+def layout_of(task: str) -> Layout:
+    """The map of a point-maze."""
+    layout = get_task(task).layout
+    if layout is None:
+        raise SfpError(f"task {task!r} is not a point-maze.")
+    return layout
 
 
 def _walkers(

@@ -25,7 +25,7 @@ from sfp.data.replay import EpisodeReplay, Sizes
 from sfp.data.trajectories import Trajectories
 from sfp.envs.adapter import Environment, make_env
 from sfp.envs.identity import identify
-from sfp.envs.registry import CUSTOM_MAZE, TASKS
+from sfp.envs.registry import canonical, suite_of
 from sfp.errors import SfpError, at_least, unknown
 from sfp.files import atomic_file, locked, sweep_all
 from sfp.priors.base import Prior
@@ -119,14 +119,16 @@ def train(
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS, HELP)
     schedule, networks, mixture, rivals = configure(settings)
-    environment = Environment(make_env(env), env if isinstance(env, str) else None)
+    environment = Environment(
+        make_env(env), canonical(env) if isinstance(env, str) else None
+    )
     test_env = _again(env) if eval_env is None else make_env(eval_env)
     test_environment = Environment(test_env, environment.name)
     environment.check_same(test_environment)
     called = str(prior) if isinstance(prior, str | Path) else "the prior"
     if isinstance(prior, str | Path):
         prior = load_prior(prior)
-    suite = _suite(environment)
+    suite = suite_of(environment.env)
     chosen = get_method(method, prior, data)
     if prior is not None:
         check_prior(prior, called, environment)
@@ -252,15 +254,6 @@ def make_replay(
     if isinstance(agent, RLPD):
         return half_replay(replay, agent.demonstrations, environment)
     return replay
-
-
-def _suite(environment: Environment) -> str:
-    """The suite whose defaults suit an environment; "" if it is none of ours."""
-    made_as = environment.env.spec.id if environment.env.spec else ""
-    if made_as == CUSTOM_MAZE:
-        return "point-maze"
-    suites = {task.env_id: task.suite for task in TASKS.values()}
-    return suites.get(made_as, "")
 
 
 def _again(env: str | gym.Env) -> gym.Env:
