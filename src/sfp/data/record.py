@@ -89,7 +89,8 @@ def record(
 
     Episode i has a random stream of its own, of (seed, i), which seeds the
     environment's reset and serves the controller: the same arguments give the same
-    bits, as far as environment and controller follow their seeds.
+    bits, as far as environment and controller follow their seeds. Minari compresses
+    images with a loss (JPEG).
 
     Args:
         env: a task's name, a Gymnasium id, or an environment with Box actions.
@@ -188,9 +189,7 @@ class _Predicting:
         if self.reset is not None:
             self.reset(int(rng.integers(2**31)))
 
-    def act(
-        self, memory: None, obs: Any, rng: np.random.Generator
-    ) -> tuple[np.ndarray, None]:
+    def act(self, memory: None, obs: Any, rng: np.random.Generator) -> tuple[Any, None]:
         action = self.predict(obs)
         # Stable-Baselines' policies return a pair of action and state.
         return (action[0] if isinstance(action, tuple) else action), None
