@@ -83,6 +83,38 @@ def test_what_the_paper_compares():
     assert Recording("room") == Recording("room", episodes=4000, steps=500, seed=0)
 
 
+def test_tasks_with_parameters_are_cells_of_their_own():
+    given = Overrides(
+        tasks=("maze:size=large,seed=3", "maze:seed=4,size=medium", "maze"),
+        methods=("sfp",),
+        seeds=(0,),
+    )
+    plan = make_plan("transfer", overrides=given)
+    names = "maze:seed=3,size=large", "maze:seed=4", "maze"
+    assert tuple(entry.cell.task for entry in plan.entries) == names
+    slugs = [entry.cell.slug.split("-sfp-")[0] for entry in plan.entries]
+    assert slugs == ["maze-seed-3-size-large", "maze-seed-4", "maze"]
+    assert {entry.cell.steps for entry in plan.entries} == {40_000}
+    assert {entry.cell.prior.recording for entry in plan.entries} == {Recording("room")}
+    words = plan.entries[0].cell.words(Path("out"))
+    assert words[:2] == ("train", "maze:seed=3,size=large")
+    (walk,) = make_plan("coverage", overrides=Overrides(tasks=("maze:seed=3",))).walks
+    assert walk.file(Path(), ".csv").name == "explore-maze-seed-3.csv"
+    for wrong in ("mase:seed=3", "maze:sed=3", "reach"):
+        with pytest.raises(SfpError, match="unknown"):
+            make_plan("transfer", overrides=Overrides(tasks=(wrong,)))
+
+
+def test_a_suite_may_have_several_training_tasks(monkeypatch):
+    suite = SUITES["point-maze"]
+    several = dataclasses.replace(suite, training=("room", "corridor"))
+    monkeypatch.setitem(SUITES, "point-maze", several)
+    assert several.downstream == ("maze",)
+    plan = make_plan("integration", overrides=Overrides(methods=("sfp",), seeds=(0,)))
+    learned = {e.cell.task: e.cell.prior.recording.task for e in plan.entries}
+    assert learned == {"room": "room", "maze": "room", "corridor": "corridor"}
+
+
 def test_table_1_and_the_spectra_are_walks():
     (coverage,) = make_plan("coverage").walks
     assert coverage.task == "room-large"

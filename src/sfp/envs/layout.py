@@ -144,15 +144,17 @@ class Layout:
         distance = np.full(self.free.shape, -1)
         if not self.is_free(goal):
             return distance
-        distance[self.index(goal)] = 0
-        queue = deque([(int(goal[0]), int(goal[1]))])
+        free = {(i, j) for i, j in np.argwhere(self.free).tolist()}
+        found = {self.index(goal): 0}
+        queue = deque(found)
         while queue:
             cell = queue.popleft()
             for dx, dy in NEIGHBOURS:
                 near = cell[0] + dx, cell[1] + dy
-                if self.is_free(near) and distance[self.index(near)] < 0:
-                    distance[self.index(near)] = distance[self.index(cell)] + 1
+                if near in free and near not in found:
+                    found[near] = found[cell] + 1
                     queue.append(near)
+        distance[tuple(np.array(list(found)).T)] = list(found.values())
         return distance
 
     @property
