@@ -12,7 +12,6 @@ from sfp.config import Schedule
 from sfp.envs.adapter import Environment
 from sfp.training.loop import compile_updates
 from sfp.training.rollout import Rollout
-from sfp.training.run import make_replay
 
 TASK, WARM, STEPS = "sfp/Corridor-v0", 2000, 1500
 BATCH, ITERATION = 100, 50
@@ -26,7 +25,7 @@ class Ours:
         self.name, self.agent, self.spent = name, agent, Counter()
         self.environment = Environment(gym.make(task))
         schedule = replace(SCHEDULE, hindsight=hindsight)
-        self.replay = make_replay(schedule, agent, self.environment)
+        self.replay = agent.replay(schedule, self.environment)
         self.state = jax.jit(agent.init)(jax.random.key(0))
         self.rollout = Rollout(
             self.environment,

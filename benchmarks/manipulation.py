@@ -115,12 +115,11 @@ def train():
     """Shares of a training step on `window-close`."""
     keep_compiled()
     environment = Environment(get_task("window-close").make())
-    sizes = environment.obs_size + environment.goal_size, environment.action_size
     prior = unit_prior(sfp.load_prior("reach"))
     task, bars = "sfp/WindowClose-v0", {}
     for one in (
-        Ours("SAC", SAC(*sizes, alpha=0.2), 4.0, task),
-        Ours("SFP", SFP(*sizes, prior), 0.0, task),
+        Ours("SAC", SAC(environment.spec, alpha=0.2), 4.0, task),
+        Ours("SFP", SFP(environment.spec, (prior,)), 0.0, task),
     ):
         speed = max(one.run(TRAINING) for _ in range(2))
         part = {name: spent / one.spent["all"] for name, spent in one.spent.items()}

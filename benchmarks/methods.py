@@ -27,7 +27,7 @@ from loop import STEPS, TASK, Ours
 
 import sfp
 from sfp.agents.methods import METHODS, Ingredients
-from sfp.config import Mixture, Networks, Rivals, Schedule
+from sfp.config import Baselines, Mixture, Networks, Schedule
 from sfp.data.trajectories import assemble
 from sfp.envs.adapter import Environment
 from sfp.priors.base import Frame, Prior
@@ -67,13 +67,11 @@ def main():
     methods = []
     for name, method in METHODS.items():
         given = Ingredients(
-            environment.obs_size,
-            environment.goal_size,
-            environment.action_size,
+            environment.spec,
             Schedule(),
             Networks(alpha=0.02),
             Mixture(),
-            Rivals(),
+            Baselines(),
             prior=priors.get(name),
             data=recordings() if method.takes == "data" else None,
         )

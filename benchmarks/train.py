@@ -76,7 +76,7 @@ def flops_per_update(agent):
         forward = sum(2 * a * b for a, b in itertools.pairwise(sizes))
         return forward, forward - 2 * sizes[0] * sizes[1]  # back to the hidden layers
 
-    obs, dims = agent.obs_size, agent.action_size
+    obs, dims = agent.spec.inputs, agent.spec.action
     policy, policy_back = net(obs, WIDTH, WIDTH, 2 * dims)
     critic, critic_back = net(obs + dims, WIDTH, WIDTH, 1)
     target = policy + 2 * critic
@@ -94,10 +94,9 @@ def main():
     torch.set_num_threads(1)
     top = peak()
     environment = Environment(gym.make(TASK))
-    sizes = environment.obs_size + environment.goal_size, environment.action_size
     prior = unit_prior(sfp.load_prior("room"))
-    ours = Ours("sfp SAC", SAC(*sizes, alpha=0.02), 4.0)
-    mixed = Ours("sfp SFP", SFP(*sizes, prior), 0.0)
+    ours = Ours("sfp SAC", SAC(environment.spec, alpha=0.02), 4.0)
+    mixed = Ours("sfp SFP", SFP(environment.spec, (prior,)), 0.0)
     peers = [Theirs(sb3, "Stable-Baselines3 SAC"), Theirs(sbx, "SBX SAC")]
     speeds, shares, updates = Counter(), {}, {}
     for _ in range(ROUNDS):  # in turns, so that all meet the same weather

@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from sfp.data.batch import Batch
-from sfp.data.replay import EpisodeReplay, Moment, Sizes
+from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
+from sfp.observation import Obs
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
 
@@ -40,6 +41,28 @@ def linear_prior(
     return Prior(model, frame, seeds, Conditioning(k, state=state > 0))
 
 
+def plain(state):
+    """An observation, or many, without goal and image."""
+    xp = jnp if isinstance(state, jax.Array) else np
+    lead = state.shape[:-1]
+    none = xp.zeros((*lead, 0, 0, 0), np.uint8)
+    return Obs(state, xp.zeros((*lead, 0), np.float32), none)
+
+
+def greedy(agent, actor, obs, rng=None):
+    """What an agent does in a test, step by step, as a function of the state."""
+    rng = rng or np.random.default_rng(0)
+    controller = agent.controller(actor)
+    memory = controller.begin(rng)
+
+    def act(state):
+        nonlocal memory
+        action, memory = controller.act(memory, plain(np.asarray(state)), rng)
+        return action
+
+    return act if obs is None else act(obs)
+
+
 def random_batch(rows, *, obs=3, action=1, history=0, bank=0, seed=0, lead=()):
     """Numbers without a meaning, of the right shapes and signs."""
     rng = np.random.default_rng(seed)
@@ -54,11 +77,11 @@ def random_batch(rows, *, obs=3, action=1, history=0, bank=0, seed=0, lead=()):
     discount = rng.choice([0.0, 0.5, 0.9], size=(*lead, rows))
     proposals = action if bank else 0
     return Batch(
-        obs=normal(obs),
+        obs=plain(normal(obs)),
         action=unit(action),
         reward=normal(),
         discount=jnp.asarray(discount, jnp.float32),
-        next_obs=normal(obs),
+        next_obs=plain(normal(obs)),
         history=unit(history),
         next_history=unit(history),
         proposal=unit(proposals),
@@ -116,7 +139,7 @@ def explored(probe, *, n=1, gamma=0.5, steps=600):
     def moment(state):
         none = np.zeros(0, np.float32)
         obs = np.array([state], np.float32)
-        return Moment(obs, none, none, none)
+        return TimeStep(obs, none, none, none)
 
     over = True
     for _ in range(steps):

@@ -22,7 +22,7 @@ import sfp
 from probes import linear_prior
 from sfp.cli import COMMANDS, main
 from sfp.cli.console import show
-from sfp.explore import figures
+from sfp.exploration import figures
 from sfp.training.trained import Trained
 
 SFP = Path(sys.executable).with_name("sfp")

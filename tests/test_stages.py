@@ -14,7 +14,7 @@ STAGES = (
     "envs",
     "data",
     "priors",
-    "explore",
+    "exploration",
     "agents",
     "training",
     "experiments",

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from sfp.data.record import Controller, record
     from sfp.data.sources import load
     from sfp.data.trajectories import Trajectories
-    from sfp.explore.description import describe
-    from sfp.explore.explorers import explore
+    from sfp.exploration.description import describe
+    from sfp.exploration.explorers import explore
     from sfp.interface import fit, save_prior, train
     from sfp.priors.base import Prior
     from sfp.priors.store import load_prior
@@ -30,8 +30,8 @@ _HOME = {
     "Trained": "sfp.training.trained",
     "Trajectories": "sfp.data.trajectories",
     "collect": "sfp.data.collect",
-    "describe": "sfp.explore.description",
-    "explore": "sfp.explore.explorers",
+    "describe": "sfp.exploration.description",
+    "explore": "sfp.exploration.explorers",
     "fit": "sfp.interface",
     "load": "sfp.data.sources",
     "load_prior": "sfp.priors.store",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias, get_args
 
 from sfp.errors import SfpError, at_least, unknown
@@ -157,8 +157,8 @@ class Mixture:
 
 
 @dataclass(frozen=True)
-class Rivals:
-    """What single methods have.
+class Baselines:
+    """Options of single baselines.
 
     Attributes:
         bc_epochs: passes over the recordings before `sac-bc` begins.
@@ -199,8 +199,13 @@ class Rivals:
                 )
 
 
-GROUPS = (Schedule, Networks, Mixture, Rivals)
+GROUPS = (Schedule, Networks, Mixture, Baselines)
 """Every setting has a name of its own in one of these."""
+
+DEFAULTS: dict[str, Any] = {
+    field.name: field.default for group in GROUPS for field in fields(group)
+}
+MIXTURE = tuple(field.name for field in fields(Mixture))
 
 
 def _one_of(choices: Any, **given: str) -> None:

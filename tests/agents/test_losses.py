@@ -95,18 +95,29 @@ def test_policy_loss_weighs_each_state_by_its_own_mixing():
 
 def test_mixing_loss_by_hand_and_its_gradient_per_state():
     mixing, prior, policy = single([0.5, 0.25], [3.0, 0.0], [1.0, 4.0])
-    loss, gradient = jax.value_and_grad(mixing_loss)(mixing, prior, policy)
+    of = jax.value_and_grad(mixing_loss)
+    loss, gradient = of(mixing[:, None], prior[:, None], policy)
     assert float(loss) == pytest.approx(-(0.5 * 2 + 0.25 * -4) / 2)
-    np.testing.assert_allclose(gradient, [-1.0, 2.0])
+    np.testing.assert_allclose(gradient[:, 0], [-1.0, 2.0])
+
+
+def test_mixing_loss_of_two_priors_by_hand():
+    weights = jnp.array([[0.5, 0.25], [0.1, 0.2]])
+    prior, policy = jnp.array([[3.0, 0.0], [1.0, 5.0]]), jnp.array([1.0, 2.0])
+    loss = mixing_loss(weights, prior, policy)
+    by_hand = (0.5 * 2 + 0.25 * -1 + 0.1 * -1 + 0.2 * 3) / 2
+    assert float(loss) == pytest.approx(-by_hand)
 
 
 def test_mixing_loss_of_many():
-    loss = mixing_loss(*single(MIXING, OTHER, Q))
+    mixing, other, q = single(MIXING, OTHER, Q)
+    loss = mixing_loss(mixing[:, None], other[:, None], q)
     assert float(loss) == pytest.approx(-np.mean(MIXING * (OTHER - Q)), rel=1e-4)
 
 
 def test_expected_value_of_many_and_at_both_ends():
-    value = np.asarray(expected_value(*single(MIXING, OTHER, Q)))
+    mixing, other, q = single(MIXING, OTHER, Q)
+    value = np.asarray(expected_value(mixing[:, None], other[:, None], q))
     np.testing.assert_allclose(value, (1 - MIXING) * Q + MIXING * OTHER, rtol=1e-5)
     assert value[0] == np.float32(Q[0])
     assert value[1] == np.float32(OTHER[1])
@@ -114,8 +125,17 @@ def test_expected_value_of_many_and_at_both_ends():
 
 def test_choose_takes_whole_actions():
     proposal, action = jnp.array([[1.0, 2], [3, 4]]), jnp.array([[5.0, 6], [7, 8]])
-    chosen = choose(jnp.array([True, False]), proposal, action)
+    weights = jnp.array([[0.5], [0.3]])
+    chosen = choose(jnp.array([0.4, 0.4]), weights, proposal[:, None], action)
     np.testing.assert_array_equal(chosen, [[1, 2], [7, 8]])
+
+
+def test_choose_gives_each_prior_and_the_policy_their_share_of_the_coin():
+    coins = jnp.array([0.1, 0.3, 0.6])
+    weights = jnp.tile(jnp.array([[0.2, 0.3]]), (3, 1))
+    proposals = jnp.tile(jnp.array([[[1.0], [2.0]]]), (3, 1, 1))
+    chosen = choose(coins, weights, proposals, jnp.full((3, 1), 9.0))
+    np.testing.assert_array_equal(chosen[:, 0], [1.0, 2.0, 9.0])
 
 
 def test_temperature_rises_where_the_entropy_is_too_low():

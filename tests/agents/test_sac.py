@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from probes import Forever, Once, Twice, explored, random_batch
+from probes import Forever, Once, Twice, explored, greedy, plain, random_batch
 from sfp.agents.base import Keys, Turn
 from sfp.agents.sac import SAC, min_q, q_values, sample
 from sfp.config import Networks
+from sfp.observation import Spec
 from sfp.training.loop import compile_updates
 
 SMALL = Networks(width=8, depth=2, learning_rate=1e-2, polyak=0.9)
@@ -56,7 +57,7 @@ def assert_close(one, other, tolerance):
 @pytest.fixture(scope="module")
 def updated():
     """An agent in the middle of learning, a batch, and its next update."""
-    agent = SAC(3, 2, 0.3, SMALL)
+    agent = SAC(Spec(3, 2), 0.3, SMALL)
     state = agent.init(jax.random.key(0))
     other = agent.init(jax.random.key(1))
     state = state._replace(targets=other.critics)
@@ -69,17 +70,17 @@ def test_an_update_reports_the_losses_of_the_equations(updated):
     """In float64 from weights, batch and keys: targets, then online critics."""
     _, state, batch, key, after, metrics = updated
     keys = Keys.split(key)
-    action, log_prob = policy_draw(state.policy, keys.target, batch.next_obs)
-    value = both_q(state.targets, batch.next_obs, action).min(axis=0)
+    action, log_prob = policy_draw(state.policy, keys.target, batch.next_obs.state)
+    value = both_q(state.targets, batch.next_obs.state, action).min(axis=0)
     target = np.asarray(batch.reward) + np.asarray(batch.discount) * (
         value - 0.3 * log_prob
     )
-    q = both_q(state.critics, batch.obs, batch.action)
+    q = both_q(state.critics, batch.obs.state, batch.action)
     critic = ((q - target) ** 2).mean(axis=1).sum()
     assert float(metrics["losses/critic"]) == pytest.approx(critic, rel=1e-4)
     assert float(metrics["losses/q"]) == pytest.approx(q.mean(), rel=1e-4)
-    action, log_prob = policy_draw(state.policy, keys.policy, batch.obs)
-    value = both_q(after.critics, batch.obs, action).min(axis=0)
+    action, log_prob = policy_draw(state.policy, keys.policy, batch.obs.state)
+    value = both_q(after.critics, batch.obs.state, action).min(axis=0)
     policy = (0.3 * log_prob - value).mean()
     assert float(metrics["losses/policy"]) == pytest.approx(policy, rel=1e-4)
     assert float(metrics["losses/entropy"]) == pytest.approx(-log_prob.mean(), rel=1e-4)
@@ -97,11 +98,14 @@ def test_targets_follow_by_polyak_averaging_of_the_new_critics(updated):
 
 def test_each_loss_moves_only_its_own_network(updated):
     agent, state, batch, key, after, _ = updated
-    learned, _ = jax.jit(agent.learn_critics)(state, batch, batch.reward)
+    learned, _, features = jax.jit(agent.learn_critics)(state, batch, batch.reward)
     assert moved(state.critics, learned.critics)
+    np.testing.assert_array_equal(features, batch.obs.state)
     learned = learned._replace(critics=state.critics, critic_adam=state.critic_adam)
     assert not moved(state, learned)
-    learned, _, _ = jax.jit(agent.learn_policy)(state, batch.obs, key, jnp.zeros(16))
+    learned, _, _ = jax.jit(agent.learn_policy)(
+        state, batch.obs.state, key, jnp.zeros(16)
+    )
     assert moved(state.policy, learned.policy)
     learned = learned._replace(policy=state.policy, policy_adam=state.policy_adam)
     assert not moved(state, learned)
@@ -116,10 +120,10 @@ def test_the_first_step_of_adam_goes_against_the_gradient(updated):
     @jax.jit
     @jax.grad
     def gradient(critics):
-        action, log_prob = sample(state.policy, keys.target, batch.next_obs)
-        value = min_q(state.targets, batch.next_obs, action)
+        action, log_prob = sample(state.policy, keys.target, batch.next_obs.state)
+        value = min_q(state.targets, batch.next_obs.state, action)
         target = batch.reward + batch.discount * (value - 0.3 * log_prob)
-        q = q_values(critics, batch.obs, batch.action)
+        q = q_values(critics, batch.obs.state, batch.action)
         return ((q - target) ** 2).mean(axis=1).sum()
 
     leaves = map(
@@ -133,14 +137,14 @@ def test_the_first_step_of_adam_goes_against_the_gradient(updated):
 
 
 def test_targets_begin_as_the_critics_and_the_critics_differ():
-    state = SAC(3, 2, 0.3, SMALL).init(jax.random.key(0))
+    state = SAC(Spec(3, 2), 0.3, SMALL).init(jax.random.key(0))
     assert not moved(state.critics, state.targets)
     assert moved(state.critics[0], state.critics[1])
     assert float(jnp.exp(state.log_alpha)) == pytest.approx(0.3)
 
 
 def test_a_scan_of_updates_equals_the_updates_one_by_one():
-    agent = SAC(3, 2, 0.3, SMALL)
+    agent = SAC(Spec(3, 2), 0.3, SMALL)
     state = agent.init(jax.random.key(0))
     batches, key = random_batch(16, action=2, lead=(4,)), jax.random.key(5)
     one, update, losses = state, jax.jit(agent.update), []
@@ -155,14 +159,15 @@ def test_a_scan_of_updates_equals_the_updates_one_by_one():
 
 
 def test_warm_up_is_uniform_and_training_is_the_policy():
-    agent = SAC(3, 2, 0.3, SMALL)
+    agent = SAC(Spec(3, 2), 0.3, SMALL)
     actor = agent.actor(agent.init(jax.random.key(0)))
     rng, obs = np.random.default_rng(1), np.ones(3, np.float32)
     memory, weights = agent.begin(rng), jax.tree.map(np.asarray, actor)
 
     def act(phase):
         made = (
-            agent.act(weights, memory, Turn(obs, rng, phase))[0] for _ in range(4000)
+            agent.act(weights, memory, Turn(plain(obs), rng, phase))[0]
+            for _ in range(4000)
         )
         return jax.tree.map(lambda *x: np.stack(x), *made)
 
@@ -171,14 +176,13 @@ def test_warm_up_is_uniform_and_training_is_the_policy():
         column = np.asarray(warm.action)[:, i]
         assert stats.kstest(column, stats.uniform(-1, 2).cdf).pvalue > 0.001
     assert abs(np.corrcoef(np.asarray(warm.action).T)[0, 1]) < 4 / np.sqrt(4000)
-    mean, log_std = actor(jnp.asarray(obs))
+    mean, log_std = actor.policy(jnp.asarray(obs))
     for i in (0, 1):
         before = np.arctanh(np.asarray(train.action, np.float64)[:, i])
         normal = stats.norm(float(mean[i]), np.exp(float(log_std[i])))
         assert stats.kstest(before, normal.cdf).pvalue > 0.001
-    np.testing.assert_array_equal(train.action, train.learned)
-    tested = agent.tester(weights, rng)(obs)
-    np.testing.assert_allclose(tested, jnp.tanh(mean), atol=1e-6)
+    np.testing.assert_array_equal(train.action, train.chosen)
+    np.testing.assert_allclose(greedy(agent, weights, obs), jnp.tanh(mean), atol=1e-6)
 
 
 @pytest.mark.parametrize(("log_std", "sign"), [(-5.0, 1.0), (0.0, -1.0)])
@@ -187,7 +191,7 @@ def test_a_tuned_temperature_rises_below_the_target_entropy_and_falls_above(
 ):
     """The target is minus the number of dimensions; Adam's first step is its rate."""
     networks = Networks(width=8, learning_rate=1e-2, tune_alpha=True)
-    agent = SAC(3, 2, 0.3, networks)
+    agent = SAC(Spec(3, 2), 0.3, networks)
     state = agent.init(jax.random.key(0))
     where = lambda s: (s.policy.net.weights[-1], s.policy.net.biases[-1])  # noqa: E731
     last = jnp.zeros((8, 4)), jnp.array([0.0, 0.0, log_std, log_std])
@@ -219,7 +223,7 @@ def entropy(policy, obs=1.0):
 
 
 def test_probe_one_reward_then_over_is_worth_one():
-    state = learn(SAC(1, 1, 0.5, PROBE), explored(Once()))
+    state = learn(SAC(Spec(1, 1), 0.5, PROBE), explored(Once()))
     for obs in (-1.0, 1.0):
         np.testing.assert_allclose(q_of(state, obs), 1.0, atol=0.05)
 
@@ -227,7 +231,7 @@ def test_probe_one_reward_then_over_is_worth_one():
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_probe_a_reward_one_step_away_is_discounted_once(n):
     """By bootstrapping (n = 1) and by summing (n = 2, and longer than the episode)."""
-    agent = SAC(1, 1, 1e-6, PROBE)
+    agent = SAC(Spec(1, 1), 1e-6, PROBE)
     state = learn(agent, explored(Twice(), n=n, gamma=0.5))
     np.testing.assert_allclose(q_of(state, 1.0), 1.0, atol=0.05)
     np.testing.assert_allclose(q_of(state, 0.0), 0.5, atol=0.05)
@@ -235,14 +239,14 @@ def test_probe_a_reward_one_step_away_is_discounted_once(n):
 
 def test_probe_a_time_limit_is_no_end():
     """Cut off after 7 steps, yet worth 1 + γ + γ² + ..."""
-    state = learn(SAC(1, 1, 1e-6, PROBE), explored(Forever(), gamma=0.5))
+    state = learn(SAC(Spec(1, 1), 1e-6, PROBE), explored(Forever(), gamma=0.5))
     np.testing.assert_allclose(q_of(state, 1.0), 2.0, atol=0.08)
 
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_probe_entropy_enters_only_where_the_critic_is_asked(n):
     """Q = sum of rewards + γⁿ (Q + α H): not the entropies on the way."""
-    agent, gamma = SAC(1, 1, 1.0, PROBE), 0.7
+    agent, gamma = SAC(Spec(1, 1), 1.0, PROBE), 0.7
     probe = Forever()
     probe.limit = 100
     state = learn(agent, explored(probe, n=n, gamma=gamma), updates=500)
@@ -255,12 +259,11 @@ def test_probe_entropy_enters_only_where_the_critic_is_asked(n):
 
 
 def test_probe_the_policy_learns_the_better_side_of_each_state():
-    agent = SAC(1, 1, 0.05, PROBE)
+    agent = SAC(Spec(1, 1), 0.05, PROBE)
     state = learn(agent, explored(Once(lambda state, action: state * action)))
-    rng = np.random.default_rng(0)
     for obs in (-1.0, 1.0):
-        policy = jax.tree.map(np.asarray, state.policy)
-        mean = float(agent.tester(policy, rng)(np.array([obs], np.float32))[0])
+        actor = jax.tree.map(np.asarray, agent.actor(state))
+        mean = float(greedy(agent, actor, np.array([obs], np.float32))[0])
         assert mean * obs > 0.7
         _, average = entropy(state.policy, obs)
         assert average * obs > 0.7
@@ -269,7 +272,7 @@ def test_probe_the_policy_learns_the_better_side_of_each_state():
 def test_probe_a_policy_with_temperature_alpha_is_the_boltzmann_one():
     """For reward a and α: E[a] = coth(1/α) - α, H = log Z - E[a]/α, nearly."""
     alpha = 0.5
-    agent = SAC(1, 1, alpha, PROBE)
+    agent = SAC(Spec(1, 1), alpha, PROBE)
     state = learn(agent, explored(Once(lambda _, action: action)), updates=500)
     h, average = entropy(state.policy)
     best = 1 / np.tanh(1 / alpha) - alpha

@@ -17,11 +17,12 @@ from test_sac import (
     q_of,
 )
 
-from probes import Forever, Once, explored, linear_prior, random_batch
+from probes import Forever, Once, explored, greedy, linear_prior, plain, random_batch
 from sfp.agents.base import Keys, Turn
 from sfp.agents.sac import SAC
 from sfp.agents.sfp import SFP
 from sfp.config import Mixture, Networks
+from sfp.observation import Spec
 from sfp.priors.base import unit_prior
 from sfp.priors.store import load_prior
 from sfp.training.loop import compile_updates
@@ -32,7 +33,7 @@ PROBE = Networks(width=32, depth=2, learning_rate=3e-3, polyak=0.9)
 
 def make(prior, *, obs=3, alpha=0.3, networks=SMALL, **mixture):
     options = {"mixing_width": 8} | mixture
-    return SFP(obs, prior.dims, prior, alpha, networks, Mixture(**options))
+    return SFP(Spec(obs, prior.dims), (prior,), alpha, networks, Mixture(**options))
 
 
 def with_mixing(state, weights, bias=0.0):
@@ -57,7 +58,9 @@ def acts(agent, state, memory, obs, *, count, phase="train", seed=0):
     """Many decisions at the same moment, stacked, and the histories they lead to."""
     actor = jax.tree.map(np.asarray, agent.actor(state))
     rng, obs = np.random.default_rng(seed), np.asarray(obs)
-    made = [agent.act(actor, memory, Turn(obs, rng, phase)) for _ in range(count)]
+    made = [
+        agent.act(actor, memory, Turn(plain(obs), rng, phase)) for _ in range(count)
+    ]
     decisions = jax.tree.map(lambda *x: np.stack(x), *(d for d, _ in made))
     return decisions, np.stack([after.history for _, after in made])
 
@@ -85,7 +88,7 @@ def proposed(prior, history, obs):
 
 def test_without_mixing_the_losses_are_sac_bit_for_bit_and_so_is_the_update():
     """Same α and key, in one program; five whole updates apart agree to 1e-6."""
-    sac = SAC(3, 2, 0.3, SMALL)
+    sac = SAC(Spec(3, 2), 0.3, SMALL)
     sfp = make(linear_prior(0.7, deviation=0.2, k=1, dims=2), mixing_fixed=0.0)
     key = jax.random.key(3)
     one, other = sac.init(key), sfp.init(key)
@@ -128,7 +131,7 @@ def test_the_prior_acts_as_often_as_each_state_says():
         assert by_prior.mean() == pytest.approx(
             share, abs=4 * np.sqrt(share * (1 - share) / 6_000)
         )
-        np.testing.assert_array_equal(by_prior, decision.info["prior"])
+        np.testing.assert_array_equal(by_prior, decision.info["mixing/prior_share"])
         np.testing.assert_allclose(decision.info["mixing"], share, rtol=1e-5)
         mean, log_std = state.sac.policy(obs)
         normal = stats.norm(float(mean[0]), np.exp(float(log_std[0])))
@@ -141,7 +144,7 @@ def test_the_warm_up_is_the_prior_alone_whatever_lambda_says():
     state, memory = agent.init(jax.random.key(0)), begin(agent)
     decision, _ = acts(agent, state, memory, jnp.ones(3), count=50, phase="warmup")
     assert (decision.action == np.float32(0.7)).all()
-    assert decision.info["prior"].all()
+    assert decision.info["mixing/prior_share"].all()
     decision, _ = acts(agent, state, memory, jnp.ones(3), count=50)
     assert (decision.action != np.float32(0.7)).all()
 
@@ -156,7 +159,7 @@ def test_mixing_of_one_reproduces_the_priors_distribution(k, state):
     ours, contexts = [], []
     for _ in range(3000):
         memory = agent.begin(rng)
-        decision, _ = agent.act(actor, memory, Turn(obs, rng, "train"))
+        decision, _ = agent.act(actor, memory, Turn(plain(obs), rng, "train"))
         ours.append(decision.action[0])
         contexts.append(np.concatenate([memory.history.ravel(), obs[:state]]))
     keys = jax.random.split(jax.random.key(2), 3000)
@@ -174,7 +177,7 @@ def test_the_history_goes_on_with_what_was_executed_or_proposed(context, k):
     memory = begin(agent, 1)
     assert any(np.array_equal(memory.history, seed) for seed in prior.seeds)
     decision, after = acts(agent, state, memory, jnp.ones(3), count=50)
-    by_prior = decision.info["prior"].astype(bool)
+    by_prior = decision.info["mixing/prior_share"].astype(bool)
     assert by_prior.any()
     assert not by_prior.all()
     proposal = asked(prior, memory.history, jnp.zeros(0))
@@ -203,7 +206,7 @@ def test_episodes_begin_with_every_seed_of_the_prior():
     agent = make(linear_prior(k=2))
     rng = np.random.default_rng(0)
     begun = np.stack([agent.begin(rng).history for _ in range(2000)])
-    seeds = np.asarray(agent.prior.seeds)
+    seeds = np.asarray(agent.priors[0].seeds)
     counts = [(begun == s).all(axis=(1, 2)).sum() for s in seeds]
     assert sum(counts) == 2000
     assert stats.chisquare(counts).pvalue > 0.001
@@ -250,7 +253,7 @@ def test_at_test_time_the_policys_mean_acts():
     agent = make(linear_prior(0.9), mixing_fixed=1.0)
     state, obs = agent.init(jax.random.key(0)), jnp.ones(3)
     actor = jax.tree.map(np.asarray, agent.actor(state))
-    mean = agent.tester(actor, np.random.default_rng(0))(np.asarray(obs))
+    mean = greedy(agent, actor, np.asarray(obs))
     np.testing.assert_allclose(mean, jnp.tanh(state.sac.policy(obs)[0]), atol=1e-6)
 
 
@@ -258,11 +261,11 @@ def test_at_test_time_the_policys_mean_acts():
 
 
 def test_lambda_begins_near_its_start_in_every_state():
-    agent = SFP(4, 1, linear_prior(), networks=SMALL)
+    agent = SFP(Spec(4, 1), (linear_prior(),), networks=SMALL)
     mixing = agent.init(jax.random.key(0)).mixing
     assert [w.shape for w in mixing.weights] == [(4, 128), (128, 128), (128, 1)]
     obs = jax.random.uniform(jax.random.key(1), (1000, 4))
-    values = jax.jit(jax.vmap(agent.mixing, in_axes=(None, 0)))(mixing, obs)
+    values = jax.jit(lambda obs: agent.weights(mixing(obs)))(obs)
     assert float(values.mean()) == pytest.approx(0.95, abs=0.01)
     assert float(jnp.abs(values - 0.95).max()) < 0.03
     assert float(mixing.biases[-1][0]) == pytest.approx(np.log(19.0))
@@ -315,42 +318,44 @@ def test_an_update_reports_the_losses_of_the_equations(case):
     keys = Keys.split(key)
     mixing, next_mixing = (
         1 / (1 + np.exp(-forward(state.mixing, np.asarray(obs, np.float64))[:, 0]))
-        for obs in (batch.obs, batch.next_obs)
+        for obs in (batch.obs.state, batch.next_obs.state)
     )
-    proposal = proposed(prior, batch.history, batch.obs)
-    next_proposal = proposed(prior, batch.next_history, batch.next_obs)
+    proposal = proposed(prior, batch.history, batch.obs.state)
+    next_proposal = proposed(prior, batch.next_history, batch.next_obs.state)
     if agent.bank:
         proposal, next_proposal = batch.proposal, batch.next_proposal
-    action, log_prob = policy_draw(state.sac.policy, keys.target, batch.next_obs)
+    action, log_prob = policy_draw(state.sac.policy, keys.target, batch.next_obs.state)
     by_prior = np.asarray(jax.random.uniform(keys.choice, (16,))) < next_mixing
     assert 0 < by_prior.sum() < 16
     mixed = np.where(by_prior[:, None], next_proposal, action)
     targets = state.sac.targets
-    value = both_q(targets, batch.next_obs, mixed).min(axis=0)
+    value = both_q(targets, batch.next_obs.state, mixed).min(axis=0)
     if options.get("td_value") == "expected":
-        value = (1 - next_mixing) * both_q(targets, batch.next_obs, action).min(axis=0)
-        of_prior = both_q(targets, batch.next_obs, next_proposal).min(axis=0)
+        value = (1 - next_mixing) * both_q(targets, batch.next_obs.state, action).min(
+            axis=0
+        )
+        of_prior = both_q(targets, batch.next_obs.state, next_proposal).min(axis=0)
         value += next_mixing * of_prior
     target = np.asarray(batch.reward) + np.asarray(batch.discount) * (
         value - 0.3 * log_prob
     )
-    q = both_q(state.sac.critics, batch.obs, batch.action)
+    q = both_q(state.sac.critics, batch.obs.state, batch.action)
     critic = ((q - target) ** 2).mean(axis=1).sum()
     assert float(metrics["losses/critic"]) == pytest.approx(critic, rel=1e-4)
 
     critics = after.sac.critics
-    action, log_prob = policy_draw(state.sac.policy, keys.policy, batch.obs)
-    q_policy = both_q(critics, batch.obs, action).min(axis=0)
+    action, log_prob = policy_draw(state.sac.policy, keys.policy, batch.obs.state)
+    q_policy = both_q(critics, batch.obs.state, action).min(axis=0)
     weight = 1.0 if options.get("entropy_weight") == "full" else 1 - mixing
     policy = -((1 - mixing) * q_policy - weight * 0.3 * log_prob).mean()
     assert float(metrics["losses/policy"]) == pytest.approx(policy, rel=1e-4)
 
-    q_prior = both_q(critics, batch.obs, proposal).min(axis=0)
+    q_prior = both_q(critics, batch.obs.state, proposal).min(axis=0)
     if options.get("mixing_loss_at") == "next":
         mixing = next_mixing
-        action, _ = policy_draw(after.sac.policy, keys.policy, batch.next_obs)
-        q_policy = both_q(critics, batch.next_obs, action).min(axis=0)
-        q_prior = both_q(critics, batch.next_obs, next_proposal).min(axis=0)
+        action, _ = policy_draw(after.sac.policy, keys.policy, batch.next_obs.state)
+        q_policy = both_q(critics, batch.next_obs.state, action).min(axis=0)
+        q_prior = both_q(critics, batch.next_obs.state, next_proposal).min(axis=0)
     loss = -(mixing * (q_prior - q_policy)).mean()
     assert float(metrics["losses/mixing"]) == pytest.approx(loss, rel=1e-4, abs=1e-6)
     gap = (q_prior - q_policy).mean()
@@ -368,10 +373,12 @@ def test_the_expected_value_is_the_mean_over_many_coins():
     state = with_mixing(agents[0].init(jax.random.key(0)), [1.0, -1.0, 0.5])
     batch = random_batch(8)._replace(discount=jnp.full(8, 0.9))
     keys = Keys.split(jax.random.key(1))
-    proposal = jnp.full((8, 1), 0.5)
+    proposal = jnp.full((8, 1, 1), 0.5)
 
     def target(agent, coin):
-        return agent._target(state, batch, proposal, keys._replace(choice=coin))
+        ahead = agent.sac.look_ahead(state.sac, batch.next_obs)
+        drawn = keys._replace(choice=coin)
+        return agent._target(state, batch, ahead, proposal, drawn)
 
     coins = jax.random.split(jax.random.key(2), 4000)
     sampled = jax.jit(jax.vmap(lambda coin: target(agents[0], coin)))(coins)
@@ -396,7 +403,7 @@ def test_kept_and_new_proposals_teach_the_same_on_average():
         if bank:
             proposal = jax.jit(agent.propose)(jax.random.key(3), history)[:, 3]
         batch = batch._replace(
-            obs=jnp.ones((4000, 3)),
+            obs=plain(jnp.ones((4000, 3))),
             history=history,
             next_history=history,
             proposal=proposal,
@@ -465,7 +472,9 @@ def test_probe_lambda_is_a_function_of_the_state():
         bank=0,
     )
     state = learn(agent, explored(Once(lambda state, action: state * action)))
-    good, bad = (float(agent.mixing(state.mixing, jnp.array([o]))) for o in (1.0, -1.0))
+    good, bad = (
+        float(agent.weights(state.mixing(jnp.array([o])))[0]) for o in (1.0, -1.0)
+    )
     assert good > 0.9
     assert bad < 0.1
 
@@ -476,9 +485,9 @@ def test_probe_with_the_papers_gradient_scale_lambda_hardly_moves_at_first():
         linear_prior(-0.8), obs=1, alpha=2.0, networks=PROBE, mixing_start=0.5, bank=0
     )
     obs = jnp.array([1.0])
-    start = float(agent.mixing(agent.init(jax.random.key(0)).mixing, obs))
+    start = float(agent.weights(agent.init(jax.random.key(0)).mixing(obs))[0])
     state = learn(agent, explored(Once(lambda _, action: action)))
-    end = float(agent.mixing(state.mixing, obs))
+    end = float(agent.weights(state.mixing(obs))[0])
     assert 0.002 < start - end < 0.03
 
 

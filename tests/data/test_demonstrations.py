@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sfp.data.demonstrations import HalfReplay, fill_replay
-from sfp.data.replay import Moment, Sizes
+from sfp.data.replay import Sizes, TimeStep
 from sfp.data.trajectories import assemble
 
 GAMMA = 0.9
@@ -44,12 +44,12 @@ def test_transitions_are_those_of_the_recordings(n_step, hindsight):
     batch = replay.sample(np.random.default_rng(1), (4000,))
     seen, relabelled = set(), 0
     for i in range(4000):
-        e, t = divmod(int(batch.obs[i, 0]), 100)
+        e, t = divmod(int(batch.obs.state[i, 0]), 100)
         episode = episodes[e]
         last = len(episode["actions"]) - 1
         after = min(t + n_step, last)
         seen.add((e, t))
-        goal = np.asarray(batch.obs[i, 3:])
+        goal = np.asarray(batch.obs.goal[i])
         achieved = episode["observations"][:, 1:3]
         if not np.array_equal(goal, episode["goals"][t]):
             relabelled += 1
@@ -61,7 +61,8 @@ def test_transitions_are_those_of_the_recordings(n_step, hindsight):
         np.testing.assert_allclose(batch.reward[i], total, rtol=1e-4, atol=1e-4)
         assert float(batch.discount[i]) == pytest.approx(GAMMA ** (after - t))
         np.testing.assert_array_equal(
-            batch.next_obs[i], np.append(episode["observations"][after], goal)
+            np.append(batch.next_obs.state[i], batch.next_obs.goal[i]),
+            np.append(episode["observations"][after], goal),
         )
         scaled = episode["actions"][t] * [0.5, 2.0] - [0.5, 1.0]
         np.testing.assert_allclose(batch.action[i], scaled, atol=1e-6)
@@ -80,14 +81,16 @@ def test_half_of_a_batch_is_recorded_and_half_is_not():
 
     def moment():
         obs = np.append(-1.0, rng.normal(size=2))
-        return Moment(obs, rng.normal(size=2), rng.normal(size=2), np.zeros(0))
+        return TimeStep(obs, rng.normal(size=2), rng.normal(size=2), np.zeros(0))
 
     replay.begin(moment())
     for _ in range(5):
         replay.add(np.zeros(2), 0.0, moment(), terminated=False)
     for shape, own in (((30, 10), 5), ((7, 5), 3)):
         batch = replay.sample(rng, shape)
-        assert batch.obs.shape == (*shape, 5)
-        ours = np.asarray(batch.obs)[..., 0] == -1.0
+        assert batch.obs.state.shape == (*shape, 3)
+        ours = np.asarray(batch.obs.state)[..., 0] == -1.0
         np.testing.assert_array_equal(ours.sum(axis=1), own)
-        np.testing.assert_array_equal(np.asarray(batch.next_obs)[..., 0] == -1.0, ours)
+        np.testing.assert_array_equal(
+            np.asarray(batch.next_obs.state)[..., 0] == -1.0, ours
+        )

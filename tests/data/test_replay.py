@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfp.data.replay import EpisodeReplay, Moment, Sizes
+from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
 from sfp.errors import SfpError
+from sfp.observation import Obs
 
 DIMS = 3
 
@@ -46,6 +47,14 @@ def goal_rewards(reached, wanted):
     return (reached % 7 - wanted % 5 + 10 * (reached == wanted))[:, 0]
 
 
+def joined(part):
+    """An array; of an observation, the state with the goal behind it."""
+    if isinstance(part, Obs):
+        assert part.image.size == 0
+        part = np.concatenate([part.state, part.goal], axis=-1)
+    return np.asarray(part)
+
+
 class Tale:
     """Episodes as lists: (steps, how they end), the last one may be running.
 
@@ -66,7 +75,7 @@ class Tale:
 
     def moment(self, e, t):
         floats = lambda x: np.array(x, np.float32)  # noqa: E731
-        return Moment(
+        return TimeStep(
             obs=floats([e, t]),
             achieved=floats(achieved(e, t) if self.goals else []),
             goal=floats(desired(e) if self.goals else []),
@@ -154,7 +163,7 @@ class Tale:
     def check(self, batch, capacity, *, relabelled=False):
         """Every row of a batch is what the definition says; returns what was drawn."""
         allowed, drawn, wanted = set(self.transitions(capacity)), [], []
-        rows = {name: np.asarray(x) for name, x in batch._asdict().items()}
+        rows = {name: joined(x) for name, x in batch._asdict().items()}
         for e, t, *goal in rows["obs"].tolist():
             e, t = int(e), int(t)
             assert (e, t) in allowed
@@ -257,7 +266,7 @@ def test_discount_is_zero_only_where_the_window_meets_a_termination(end, n, disc
     """By hand, four steps; at t + n = T too."""
     tale = Tale([(4, end)], n=n)
     batch = tale.play(tale.replay(50)).sample(np.random.default_rng(0), (200,))
-    at = np.asarray(batch.obs)[:, 1].astype(int)
+    at = np.asarray(batch.obs.state)[:, 1].astype(int)
     assert set(at) == {0, 1, 2, 3}
     np.testing.assert_array_equal(batch.discount, np.float32(discounts)[at])
 
@@ -266,7 +275,7 @@ def test_returns_by_hand_with_the_usual_gamma():
     """Rewards 0, -1, -2, -3 with n = 3: the sums of a textbook."""
     tale = Tale([(4, "truncated")], n=3, gamma=0.99)
     batch = tale.play(tale.replay(50)).sample(np.random.default_rng(0), (100,))
-    at = np.asarray(batch.obs)[:, 1].astype(int)
+    at = np.asarray(batch.obs.state)[:, 1].astype(int)
     sums = [-0.99 - 2 * 0.9801, -1 - 2 * 0.99 - 3 * 0.9801, -2 - 3 * 0.99, -3.0]
     np.testing.assert_allclose(batch.reward, np.array(sums)[at], rtol=1e-6)
     rest = [0.970299, 0.970299, 0.9801, 0.99]
@@ -276,7 +285,7 @@ def test_returns_by_hand_with_the_usual_gamma():
 def test_fractions_of_rewards_are_not_lost():
     """Neither to integers nor to float32 before the sum."""
     replay = EpisodeReplay(50, Sizes(obs=1, action=1), n_step=3, gamma=0.0)
-    moment = Moment(*(np.zeros(size, np.float32) for size in (1, 0, 0, 0)))
+    moment = TimeStep(*(np.zeros(size, np.float32) for size in (1, 0, 0, 0)))
     replay.begin(moment)
     replay.add(np.zeros(1), 0.99, moment, terminated=False)
     batch = replay.sample(np.random.default_rng(0), (3,))
@@ -318,7 +327,7 @@ def test_the_same_generator_gives_the_same_batch_and_another_does_not():
     )
     for a, b in zip(one, two, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert not np.array_equal(one.obs, three.obs)
+    assert not np.array_equal(one.obs.state, three.obs.state)
 
 
 def test_sampling_changes_nothing():
@@ -337,7 +346,7 @@ def test_transitions_are_uniform(capacity):
     replay = tale.play(tale.replay(capacity))
     allowed = tale.transitions(capacity)
     batch = replay.sample(np.random.default_rng(0), (500 * len(allowed),))
-    ids = [(int(e), int(t)) for e, t in np.asarray(batch.obs)]
+    ids = [(int(e), int(t)) for e, t in np.asarray(batch.obs.state)]
     counts = [ids.count(pair) for pair in allowed]
     assert sum(counts) == len(ids)
     assert stats.chisquare(counts).pvalue > 0.001
@@ -356,7 +365,7 @@ def test_the_bank_is_drawn_from_evenly_and_apart_for_now_and_next():
 def test_hindsight_relabels_its_share(ratio):
     tale = Tale(plan_of(4), goals=True)
     replay = tale.play(tale.replay(1000, hindsight=ratio))
-    obs = np.asarray(replay.sample(np.random.default_rng(0), (40_000,)).obs)
+    obs = joined(replay.sample(np.random.default_rng(0), (40_000,)).obs)
     share = (obs[:, 2] >= 0).mean()
     expected = ratio / (1 + ratio)
     deviation = np.sqrt(expected * (1 - expected) / 40_000)
@@ -367,7 +376,7 @@ def test_future_goals_are_uniform_over_the_rest_of_the_episode():
     """Over t + 1 to T, both ends included, independent of n."""
     tale = Tale([(4, "truncated"), (8, "terminated"), (6, "running")], n=2, goals=True)
     replay = tale.play(tale.replay(1000, hindsight=4.0))
-    obs = np.asarray(replay.sample(np.random.default_rng(0), (60_000,)).obs)
+    obs = joined(replay.sample(np.random.default_rng(0), (60_000,)).obs)
     obs = obs[obs[:, 2] >= 0].astype(int)
     for e, t, last in ((0, 0, 4), (1, 2, 8), (1, 7, 8), (2, 1, 6), (2, 5, 6)):
         goals = obs[(obs[:, 0] == e) & (obs[:, 1] == t), 2] - 1000 * e

@@ -18,7 +18,7 @@ from sfp.experiments.jobs import make_jobs, price
 from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.experiments.variants import VARIANTS
-from sfp.explore.explorers import EXPLORERS
+from sfp.exploration.explorers import EXPLORERS
 from sfp.priors.models import MODELS
 from sfp.priors.store import find_shipped, shipped
 

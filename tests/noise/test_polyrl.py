@@ -10,7 +10,7 @@ from scipy import stats
 
 from sfp.arrays import load_tree, save_tree
 from sfp.errors import SfpError
-from sfp.explore.explorers import explore
+from sfp.exploration.explorers import explore
 from sfp.noise.polyrl import PolyRL, turn
 
 SIGMAS = 5.0

@@ -10,7 +10,7 @@ from scipy import special, stats
 
 from sfp.arrays import load_tree, save_tree
 from sfp.errors import SfpError
-from sfp.explore.metrics import spectrum
+from sfp.exploration.metrics import spectrum
 from sfp.noise.processes import Colored, OrnsteinUhlenbeck, Zeta, squash
 
 NOISES = {

@@ -5,8 +5,12 @@ import json
 from pathlib import Path
 
 import jax
+import numpy as np
 
+from sfp.agents.controller import Greedy
+from sfp.config import Networks
 from sfp.envs.adapter import Environment, make_env
+from sfp.nets.encoder import Flat
 from sfp.nets.policy import Policy
 from sfp.training.log import Log
 from sfp.training.trained import Trained, make_spec
@@ -104,10 +108,12 @@ def make_experiment(root: Path, place: str = "transfer", **changes: object) -> P
 def save_policy(folder: Path, task: str) -> None:
     """An untrained policy: it walks, if nowhere in particular."""
     environment = Environment(make_env(task), task)
-    size = environment.obs_size + environment.goal_size
+    size = environment.spec.inputs
     key = jax.random.key_data(jax.random.key(0))
-    policy = Policy(size, environment.action_size, width=8, depth=1, key=key)
-    Trained(policy, make_spec(environment, "sfp", policy)).save(folder / "policy")
+    policy = Policy(size, environment.spec.action, width=8, depth=1, key=key)
+    policy = jax.tree.map(np.asarray, policy)
+    spec = make_spec(environment, "sfp", Networks(width=8, depth=1))
+    Trained(Greedy(Flat(), policy), spec).save(folder / "policy")
 
 
 def make_everything(root: Path) -> Path:

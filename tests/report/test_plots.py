@@ -5,7 +5,7 @@ import pytest
 from folders import make_grid, make_run
 from matplotlib.figure import Figure
 
-from sfp.explore.figures import COLOURS, save
+from sfp.exploration.figures import COLOURS, save
 from sfp.report import plots
 from sfp.report.comparison import compare
 from sfp.report.plots import (

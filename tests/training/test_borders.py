@@ -12,7 +12,7 @@ from gymnasium.wrappers import NormalizeObservation, NormalizeReward, TimeLimit
 
 from sfp.agents.methods import METHODS
 from sfp.cli import main
-from sfp.data.replay import EpisodeReplay, Moment, Sizes
+from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
 from sfp.data.trajectories import assemble
 from sfp.envs.adapter import Environment, as_type, make_env
 from sfp.envs.identity import identify
@@ -152,7 +152,9 @@ def test_a_buffer_that_the_environment_goes_on_writing_to():
 
 def test_a_goal_that_moves_is_seen_where_it_is():
     replay = EpisodeReplay(50, Sizes(obs=1, action=1, goal=1, history=0, bank=0))
-    moments = [Moment(*np.float32([[t], [t], [10 * t]]), np.zeros(0)) for t in range(9)]
+    moments = [
+        TimeStep(*np.float32([[t], [t], [10 * t]]), np.zeros(0)) for t in range(9)
+    ]
     replay.begin(moments[0])
     for moment in moments[1:]:
         replay.add(np.zeros(1), 0.0, moment, terminated=False)

@@ -23,6 +23,7 @@ from sfp.priors.gaussian import Gaussian
 from sfp.priors.realnvp import PARROT, RealNVP
 from sfp.training.evaluate import FIRST_SEED, evaluate
 from sfp.training.log import read_table
+from sfp.training.trained import episode_rng
 
 
 def around(model, *, past=0, state=0):
@@ -95,18 +96,19 @@ def assert_acts_like_its_evaluation(trained, folder):
     environment = Environment(maze())
     last = read_table(folder, "eval")[-1]
     for policy in (trained, kept):
-        row, played = evaluate(environment, policy.tester, SHORT["eval_episodes"])
+        row, played = evaluate(environment, policy.controller, SHORT["eval_episodes"])
         assert row == {name: last[name] for name in row}
-        act = policy.tester(FIRST_SEED)
-        sight = environment.reset(FIRST_SEED)
+        controller, rng = policy.controller, episode_rng(FIRST_SEED)
+        memory, now = controller.begin(rng), environment.reset(FIRST_SEED)
         policy.reset(FIRST_SEED)
         for t in range(10):
-            seen = {"observation": sight.obs, "desired_goal": sight.goal}
-            scaled = act(sight.state)
+            seen = {"observation": now.obs.state, "desired_goal": now.obs.goal}
+            scaled, memory = controller.act(memory, now.obs, rng)
             np.testing.assert_allclose(policy.predict(seen), scaled, atol=1e-5)
             assert np.abs(scaled).max() <= 1.0
-            sight = environment.step(scaled).sight
-            np.testing.assert_array_equal(sight.obs, played[0].sights[t + 1].obs)
+            now = environment.step(scaled).observed
+            shown = played[0].observed[t + 1].obs
+            np.testing.assert_array_equal(now.obs.state, shown.state)
 
 
 def test_a_policy_that_remembers_takes_one_observation_at_a_time():

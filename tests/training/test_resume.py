@@ -19,7 +19,7 @@ from environments import SMALL, make_prior, maze
 from faults import Faults, outcome, whole
 
 import sfp
-from sfp.data.replay import EpisodeReplay, Moment, Sizes
+from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
 from sfp.errors import Interrupted, SfpError
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.log import read_table
@@ -173,7 +173,7 @@ class Record:
     @staticmethod
     def moment(t):
         none = np.zeros(0, np.float32)
-        return Moment(np.float32([t]), none, none, none)
+        return TimeStep(np.float32([t]), none, none, none)
 
     def grow(self, to):
         while self.replay.count < to:

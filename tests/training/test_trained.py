@@ -8,8 +8,12 @@ from environments import Drift, Reach
 from gymnasium import spaces
 
 import sfp
+from probes import plain
+from sfp.agents.controller import Greedy
+from sfp.config import Networks
 from sfp.envs.adapter import Environment
 from sfp.errors import SfpError
+from sfp.nets.encoder import Flat
 from sfp.nets.policy import Policy
 from sfp.training.trained import Trained, make_spec
 
@@ -50,13 +54,15 @@ class Image(Drift):
 def make(env, method="sac"):
     environment = Environment(env)
     policy = Policy(
-        environment.obs_size + environment.goal_size,
-        environment.action_size,
+        environment.spec.inputs,
+        environment.spec.action,
         width=8,
         depth=2,
         key=jax.random.key(1),
     )
-    return Trained(policy, make_spec(environment, method, policy))
+    policy = jax.tree.map(np.asarray, policy)
+    spec = make_spec(environment, method, Networks(width=8))
+    return Trained(Greedy(Flat(), policy), spec)
 
 
 def stack(observations):
@@ -95,9 +101,9 @@ def test_the_mean_is_the_policys_in_the_units_of_the_environment():
     low, high = Drift.action_space.low, Drift.action_space.high
     expected = low + (high - low) * (scaled + 1) / 2
     np.testing.assert_allclose(trained.predict(obs), expected, rtol=1e-5)
-    np.testing.assert_allclose(
-        trained.tester(0)(obs.astype(np.float32)), scaled, rtol=1e-5
-    )
+    seen = plain(obs.astype(np.float32))
+    acted, _ = trained.controller.act((), seen, np.random.default_rng(0))
+    np.testing.assert_allclose(acted, scaled, rtol=1e-5)
 
 
 def test_samples_differ_and_stay_within_the_bounds():

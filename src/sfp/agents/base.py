@@ -2,49 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sfp.agents.controller import Controller
+from sfp.config import Schedule
 from sfp.data.batch import Batch
-from sfp.priors.base import Prior
+from sfp.data.replay import EpisodeReplay, Sizes
+from sfp.envs.adapter import Environment
+from sfp.observation import Obs, Spec
 
 Phase: TypeAlias = Literal["warmup", "train"]
 """Initial exploration, or the method proper."""
 
 Metrics: TypeAlias = dict[str, Array]
 
-Act: TypeAlias = Callable[[Float[np.ndarray, " obs"]], Float[np.ndarray, " dims"]]
-"""From s_t to an action of [-1, 1], through one episode."""
-
 
 class Decision(NamedTuple):
-    """What an agent does at one moment; actions are scaled to [-1, 1].
+    """What an agent does at one time step; actions are scaled to [-1, 1].
 
     Attributes:
         action: for the environment.
-        learned: the action as the critic sees it; only warped actions differ.
-        info: numbers about the decision, for the log.
+        chosen: the action as the critic sees it: the same, unless the agent acts
+            through a flow or a skill; None while an earlier choice goes on. The replay
+            holds choices: the rewards until the next one belong to the last.
+        info: numbers about the decision, for the log; the mean over its rows is kept.
     """
 
     action: Float[np.ndarray, " dims"]
-    learned: Float[np.ndarray, " dims"]
-    info: dict[str, float]
+    chosen: Float[np.ndarray, " chosen"] | None
+    info: Mapping[str, float]
 
 
 class Turn(NamedTuple):
     """What an agent is given to act upon.
 
     Attributes:
-        obs: s_t, the goal included.
+        obs: s_t, with its goal and image.
         rng: the randomness of the step.
         phase: of the run.
     """
 
-    obs: Float[np.ndarray, " obs"]
+    obs: Obs
     rng: np.random.Generator
     phase: Phase
 
@@ -53,25 +56,13 @@ class Memory(NamedTuple):
     """An agent's memory within an episode: the paper's H_t.
 
     Attributes:
-        history: the actions that a prior sees, oldest first; (0, dims) without one.
-        walk: what correlated exploration remembers, as arrays.
+        history: the actions that priors see, oldest first, one prior after the other;
+            (0, dims) without one.
+        explorer: what an explorer or a skill remembers, as arrays.
     """
 
     history: Float[np.ndarray, "past dims"]
-    walk: Any = ()
-
-
-def draw_seed(prior: Prior, rng: np.random.Generator) -> Float[np.ndarray, "past dims"]:
-    """H_0: consecutive actions from the data, as many as a prior sees."""
-    seeds = np.asarray(prior.seeds)
-    return seeds[rng.integers(len(seeds))]
-
-
-def shifted(
-    history: Float[np.ndarray, "past dims"], action: Float[np.ndarray, " dims"]
-) -> Float[np.ndarray, "past dims"]:
-    """The last actions, the newest among them."""
-    return np.concatenate([history, action[None]])[1:]
+    explorer: Any = ()
 
 
 @runtime_checkable
@@ -83,13 +74,17 @@ class Agent(Protocol):
     """
 
     @property
-    def obs_size(self) -> int:
-        """Numbers in s_t, the goal included."""
+    def spec(self) -> Spec:
+        """Sizes of observations and actions."""
         ...
 
     @property
-    def action_size(self) -> int:
-        """Numbers in a_t."""
+    def spread(self) -> tuple[str, ...]:
+        """The numbers of `Decision.info` whose percentiles are logged too."""
+        ...
+
+    def replay(self, schedule: Schedule, environment: Environment) -> EpisodeReplay:
+        """An empty replay for what this agent stores (see `make_replay`)."""
         ...
 
     def init(self, key: PRNGKeyArray) -> Any:
@@ -104,11 +99,6 @@ class Agent(Protocol):
         """The part of a state that acting needs."""
         ...
 
-    @property
-    def bank(self) -> int:
-        """Proposals of a prior that the replay keeps with each moment."""
-        ...
-
     def begin(self, rng: np.random.Generator) -> Memory:
         """The memory at the beginning of an episode."""
         ...
@@ -117,14 +107,14 @@ class Agent(Protocol):
         """One step of exploration; the actor's weights are NumPy arrays."""
         ...
 
-    def tester(self, actor: Any, rng: np.random.Generator) -> Act:
-        """Who acts in one test episode, without exploring."""
+    def controller(self, actor: Any) -> Controller:
+        """Who acts in tests, without exploring; the actor's weights are NumPy."""
         ...
 
     def propose(
-        self, key: PRNGKeyArray, histories: Float[Array, "moments history"]
-    ) -> Float[Array, "moments bank dims"]:
-        """The proposals to keep with some moments, given what their prior sees."""
+        self, key: PRNGKeyArray, histories: Float[Array, "steps history"]
+    ) -> Float[Array, "steps bank proposals"]:
+        """The proposals to keep with time steps, given what their priors see."""
         ...
 
     def update(
@@ -146,3 +136,47 @@ class Keys(NamedTuple):
     def split(cls, key: PRNGKeyArray) -> Keys:
         """From one key."""
         return cls(*jax.random.split(key, 4))
+
+
+def make_replay(
+    agent: Agent,
+    schedule: Schedule,
+    environment: Environment,
+    *,
+    bank: int = 0,
+    priors: int = 1,
+    chosen: int | None = None,
+    kind: type[EpisodeReplay] = EpisodeReplay,
+    **options: Any,
+) -> EpisodeReplay:
+    """The replay of an agent in an environment.
+
+    Args:
+        agent: says what a memory holds.
+        schedule: n-step, discount, hindsight and capacity.
+        environment: says what is observed and rewarded.
+        bank: proposals kept with each time step, per prior.
+        priors: how many priors propose.
+        chosen: dimensions of what is chosen; by default those of an action.
+        kind: of replay.
+        **options: of that kind.
+    """
+    spec = environment.spec
+    sizes = Sizes(
+        obs=spec.state,
+        action=chosen or spec.action,
+        goal=spec.goal,
+        history=agent.begin(np.random.default_rng(0)).history.size,
+        bank=bank,
+        image=spec.image,
+        priors=priors,
+    )
+    return kind(
+        schedule.capacity,
+        sizes,
+        n_step=schedule.n_step,
+        gamma=schedule.gamma,
+        hindsight=schedule.hindsight or 0.0,
+        reward=environment.rewards if environment.has_goals else None,
+        **options,
+    )

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sfp.agents.base import Decision, Memory, Turn
 from sfp.agents.losses import Scalar
 from sfp.agents.sac import SAC, SACState, descend
+from sfp.exploration.family import Explorer
 from sfp.nets.policy import Policy
 
 EDGE = 1e-3
@@ -39,6 +39,7 @@ class BC(SAC):
     """Maximum likelihood on the recordings first, then SAC.
 
     Attributes:
+        explorer: by default the clone explores from the first step on.
         states: recorded s_t, with the goal behind it.
         actions: recorded a_t, scaled to [-1, 1].
         batch: pairs per gradient step.
@@ -46,15 +47,12 @@ class BC(SAC):
         report: called with the share that is done.
     """
 
+    explorer: Explorer | None = None
     states: Float[np.ndarray, "pairs obs"] = field(kw_only=True)
     actions: Float[np.ndarray, "pairs dims"] = field(kw_only=True)
     batch: int = field(kw_only=True, default=100)
     epochs: int = field(kw_only=True, default=10)
     report: Callable[[float], None] = field(kw_only=True, default=lambda share: None)
-
-    def act(self, actor: Policy, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
-        """The clone explores from the first step on."""
-        return super().act(actor, memory, turn._replace(phase="train"))
 
     def prepare(self, state: SACState, key: PRNGKeyArray) -> SACState:
         """Clone the policy; its optimiser for SAC stays fresh."""

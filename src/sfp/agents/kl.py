@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -11,22 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from sfp.agents.acting import draw_action
-from sfp.agents.base import (
-    Decision,
-    Keys,
-    Memory,
-    Metrics,
-    Turn,
-    draw_seed,
-    shifted,
-)
+from sfp.agents.base import Decision, Keys, Memory, Metrics, Turn
 from sfp.agents.losses import Values, gaussian_kl, td_target
-from sfp.agents.sac import SAC, SACState, min_q, sample
+from sfp.agents.sac import SAC, Actor, Features, SACState, min_q, sample
 from sfp.data.batch import Batch
 from sfp.nets.policy import Policy
-from sfp.priors.base import Prior
+from sfp.observation import Obs
+from sfp.priors.base import Prior, draw_seed, shifted
 from sfp.priors.gaussian import Gaussian
+from sfp.priors.sampler import Sampler
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +39,14 @@ class KL(SAC):
         """H_0: consecutive actions from the data, if the prior sees any."""
         return Memory(draw_seed(self.prior, rng))
 
-    def act(self, actor: Policy, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
+    def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """The prior's actions at first, then those of the policy."""
         if turn.phase == "warmup":
-            seed = turn.rng.integers(2**32, dtype=np.uint32)
-            action = np.asarray(self._ask(seed, memory.history, turn.obs))
+            state = np.concatenate([turn.obs.state, turn.obs.goal])
+            action = self._sampler(turn.rng, memory.history, state)
         else:
-            action = draw_action(actor, turn.obs, turn.rng)
+            noise = turn.rng.standard_normal(self.spec.action, np.float32)
+            action = actor.policy.shaken(actor.encoder(turn.obs), noise)
         return Decision(action, action, {}), Memory(shifted(memory.history, action))
 
     def update(
@@ -61,35 +54,37 @@ class KL(SAC):
     ) -> tuple[SACState, Metrics]:
         """Critics, policy and targets, with the divergence where the entropy was."""
         keys, alpha = Keys.split(key), jnp.exp(state.log_alpha)
-        action, _ = sample(state.policy, keys.target, batch.next_obs)
-        value = min_q(state.targets, batch.next_obs, action)
-        cost = self._divergence(state.policy, batch.next_obs, batch.next_history)
+        ahead = self.look_ahead(state, batch.next_obs)
+        action, _ = sample(state.policy, keys.target, ahead.features)
+        value = min_q(state.targets, ahead.target, action)
+        cost = self._divergence(
+            state.policy, ahead.features, batch.next_obs, batch.next_history
+        )
         target = td_target(batch.reward, batch.discount, value, cost, alpha)
-        state, critic_metrics = self.learn_critics(state, batch, target)
+        state, critic_metrics, features = self.learn_critics(state, batch, target)
         state, policy_metrics, _ = self.learn_policy(
             state,
-            batch.obs,
+            features,
             keys.policy,
             jnp.zeros_like(batch.reward),
-            penalty=lambda policy: self._divergence(policy, batch.obs, batch.history),
+            penalty=lambda policy: self._divergence(
+                policy, features, batch.obs, batch.history
+            ),
         )
         metrics = {"losses/kl": cost.mean()}
         return self.follow(state), critic_metrics | policy_metrics | metrics
 
-    def _divergence(self, policy: Policy, obs: Array, history: Array) -> Values:
-        def of_one(obs, history):
-            context = self.prior.scaled(self.prior.context(history, obs))
+    def _divergence(
+        self, policy: Policy, features: Features, obs: Obs, history: Array
+    ) -> Values:
+        def of_one(features, state, history):
+            context = self.prior.scaled(self.prior.context(history, state))
             assert isinstance(self.prior.model, Gaussian)
-            return gaussian_kl(*policy(obs), *self.prior.model.moments(context))
+            return gaussian_kl(*policy(features), *self.prior.model.moments(context))
 
-        return jax.vmap(of_one)(obs, history)
+        states = jnp.concatenate([obs.state, obs.goal], axis=1)
+        return jax.vmap(of_one)(features, states, history)
 
     @cached_property
-    def _ask(self) -> Callable[[np.uint32, np.ndarray, np.ndarray], Array]:
-        """One sample of the prior, compiled with its weights inside."""
-
-        def ask(seed, history, obs):
-            context = self.prior.context(history.ravel(), obs)
-            return self.prior.sample(jax.random.key(seed, impl="rbg"), context)
-
-        return jax.jit(ask)
+    def _sampler(self) -> Sampler:
+        return Sampler(self.prior)

@@ -1,6 +1,7 @@
 """The paper's equations: arrays in, scalar out, one function each.
 
-A leading axis is the batch. `mixing` is λ = Λ(s); SAC is `mixing = 0`.
+A leading axis is the batch. `mixing` is λ = Λ(s), the share of all priors together;
+SAC is `mixing = 0`.
 """
 
 from __future__ import annotations
@@ -8,21 +9,28 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from sfp.config import EntropyWeight
 
 Scalar: TypeAlias = Float[Array, ""]
 Values: TypeAlias = Float[Array, " batch"]
+Weights: TypeAlias = Float[Array, "batch priors"]
+"""One column per prior: their shares λ_k, or values of what they propose."""
 
 
 def choose(
-    by_prior: Bool[Array, " batch"],
-    proposal: Float[Array, "batch dims"],
+    coin: Values,
+    weights: Weights,
+    proposals: Float[Array, "batch priors dims"],
     action: Float[Array, "batch dims"],
 ) -> Float[Array, "batch dims"]:
-    """ã ~ (1 - λ) π + λ π̄: the prior's action where the coin says so."""
-    return jnp.where(by_prior[:, None], proposal, action)
+    """ã ~ (1 - Σ λ_k) π + Σ λ_k π̄_k: whose share of [0, 1] the coin falls into."""
+    chosen = action
+    for k in reversed(range(weights.shape[1])):
+        by_prior = coin < weights[:, : k + 1].sum(axis=1)
+        chosen = jnp.where(by_prior[:, None], proposals[:, k], chosen)
+    return chosen
 
 
 def td_target(
@@ -39,9 +47,9 @@ def td_target(
     return reward + discount * (next_value - alpha * next_log_prob)
 
 
-def expected_value(mixing: Values, q_prior: Values, q_policy: Values) -> Values:
-    """(1 - λ) min_i Q_i(s, a) + λ min_i Q_i(s, ā): the mean over the coin."""
-    return (1.0 - mixing) * q_policy + mixing * q_prior
+def expected_value(weights: Weights, q_prior: Weights, q_policy: Values) -> Values:
+    """(1 - Σ λ_k) min_i Q_i(s, a) + Σ λ_k min_i Q_i(s, ā_k): the mean over the coin."""
+    return (1.0 - weights.sum(axis=1)) * q_policy + (weights * q_prior).sum(axis=1)
 
 
 def critic_loss(q: Float[Array, "critics batch"], target: Values) -> Scalar:
@@ -66,9 +74,9 @@ def policy_loss(
     return -(weight * q - entropy * alpha * log_prob).mean()
 
 
-def mixing_loss(mixing: Values, q_prior: Values, q_policy: Values) -> Scalar:
-    """J_Λ = -E[Λ(s) (min_i Q_i(s, ā) - min_i Q_i(s, a))], ā ~ π̄ and a ~ π."""
-    return -(mixing * (q_prior - q_policy)).mean()
+def mixing_loss(weights: Weights, q_prior: Weights, q_policy: Values) -> Scalar:
+    """J_Λ = -E[Σ Λ_k(s) (min_i Q_i(s, ā_k) - min_i Q_i(s, a))], ā_k ~ π̄_k and a ~ π."""
+    return -(weights * (q_prior - q_policy[:, None])).sum(axis=1).mean()
 
 
 def temperature_loss(

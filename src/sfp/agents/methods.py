@@ -9,17 +9,17 @@ from typing import Literal, TypeAlias
 from sfp.agents.base import Agent
 from sfp.agents.bc import BC
 from sfp.agents.kl import KL
-from sfp.agents.noise import Noisy
 from sfp.agents.parrot import Parrot
-from sfp.agents.polyrl import Walker
 from sfp.agents.rlpd import RLPD
 from sfp.agents.sac import SAC
 from sfp.agents.sfp import SFP
-from sfp.config import Mixture, Networks, Rivals, Schedule
+from sfp.config import MIXTURE, Baselines, Mixture, Networks, Schedule
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, unknown
+from sfp.exploration.family import Correlated, SelfAvoiding
 from sfp.noise.polyrl import PolyRL
 from sfp.noise.processes import Colored, Noise, OrnsteinUhlenbeck, Zeta
+from sfp.observation import Spec
 from sfp.priors.base import Prior, unit_prior
 from sfp.priors.conditioning import states
 from sfp.priors.gaussian import Gaussian
@@ -33,35 +33,30 @@ class Ingredients:
     """What an agent is made of.
 
     Attributes:
-        obs_size: numbers in an observation.
-        goal_size: and in a goal.
-        action_size: and in an action.
+        spec: sizes of observations and actions.
         schedule: what happens when.
         networks: sizes and optimisation, α settled.
         mixture: how a prior is mixed in.
-        rivals: what single methods have.
+        baselines: options of single baselines.
         prior: in the environment's units, if the method takes one.
         data: recordings, if the method takes them; they fit the environment.
         report: hears the share that is done of what is learned before the first step.
     """
 
-    obs_size: int
-    goal_size: int
-    action_size: int
+    spec: Spec
     schedule: Schedule
     networks: Networks
     mixture: Mixture
-    rivals: Rivals
+    baselines: Baselines
     prior: Prior | None = None
     data: Trajectories | None = None
     report: Callable[[float], None] = lambda share: None
 
     @property
-    def sac(self) -> tuple[int, int, float, Networks]:
+    def sac(self) -> tuple[Spec, float, Networks]:
         """What every kind of SAC takes."""
         assert self.networks.alpha is not None
-        sizes = self.obs_size + self.goal_size, self.action_size
-        return *sizes, self.networks.alpha, self.networks
+        return self.spec, self.networks.alpha, self.networks
 
     @property
     def unit_prior(self) -> Prior:
@@ -86,6 +81,7 @@ class Method:
         hindsight: by suite; "" is any other.
         relabels: False if an action means something else under another goal.
         hint: how to get the prior it takes.
+        options: settings that this method has and others have not.
     """
 
     build: Callable[[Ingredients], Agent]
@@ -104,21 +100,22 @@ class Method:
         "`sfp fit DATA --out PRIOR`; for point-mazes --prior room ships, for "
         "Meta-World --prior reach"
     )
+    options: tuple[str, ...] = ()
 
 
 def _sfp(given: Ingredients) -> Agent:
-    size, dims, alpha, networks = given.sac
-    return SFP(size, dims, given.unit_prior, alpha, networks, given.mixture)
+    spec, alpha, networks = given.sac
+    return SFP(spec, (given.unit_prior,), alpha, networks, given.mixture)
 
 
-def _noisy(noise: Callable[[Rivals], Noise]) -> Callable[[Ingredients], Agent]:
-    return lambda given: Noisy(*given.sac, noise=noise(given.rivals))
+def _noisy(noise: Callable[[Baselines], Noise]) -> Callable[[Ingredients], Agent]:
+    return lambda given: SAC(*given.sac, explorer=Correlated(noise(given.baselines)))
 
 
-def _walker(given: Ingredients) -> Agent:
-    rivals = given.rivals
-    walk = PolyRL(rivals.polyrl_angle, rivals.polyrl_variance, rivals.polyrl_beta)
-    return Walker(*given.sac, walk=walk, seen=given.obs_size)
+def _polyrl(given: Ingredients) -> Agent:
+    options = given.baselines
+    chain = PolyRL(options.polyrl_angle, options.polyrl_variance, options.polyrl_beta)
+    return SAC(*given.sac, explorer=SelfAvoiding(chain))
 
 
 def _parrot(given: Ingredients) -> Agent:
@@ -146,7 +143,7 @@ def _bc(given: Ingredients) -> Agent:
         states=states(data),
         actions=data.unit_actions,
         batch=given.schedule.batch,
-        epochs=given.rivals.bc_epochs,
+        epochs=given.baselines.bc_epochs,
         report=given.report,
     )
 
@@ -206,6 +203,7 @@ METHODS: dict[str, Method] = {
         match="action space (and what a prior with states sees)",
         alpha={"": 0.01},
         hindsight={"": 0.0},
+        options=MIXTURE,
     ),
     "sac-bc": Method(
         _bc,
@@ -214,9 +212,12 @@ METHODS: dict[str, Method] = {
         needs="actions, states (and goals, where the task has them)",
         match=STATES,
         columns=("observations", "goals"),
+        options=("bc_epochs",),
     ),
     "sac-polyrl": Method(
-        _walker, "SAC with locally self-avoiding walks at first (PolyRL)"
+        _polyrl,
+        "SAC with locally self-avoiding walks at first (PolyRL)",
+        options=("polyrl_angle", "polyrl_variance", "polyrl_beta"),
     ),
     "parrot-state": Method(
         _parrot,
@@ -250,14 +251,17 @@ METHODS: dict[str, Method] = {
     "sac-pink": Method(
         _noisy(lambda r: Colored(r.noise_exponent, r.noise_horizon)),
         "SAC with pink (or otherwise coloured) exploration noise",
+        options=("noise_exponent", "noise_horizon"),
     ),
     "sac-ou": Method(
         _noisy(lambda r: OrnsteinUhlenbeck(r.noise_theta)),
         "SAC with Ornstein-Uhlenbeck exploration noise",
+        options=("noise_theta",),
     ),
     "sac-zeta": Method(
         _noisy(lambda r: Zeta(2.0, r.noise_longest)),
         "SAC with exploration noise held for a Zeta-distributed number of steps",
+        options=("noise_longest",),
     ),
     "rlpd": Method(
         _rlpd,

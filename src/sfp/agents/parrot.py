@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import jax
 import numpy as np
-from jaxtyping import Array
 
-from sfp.agents.acting import draw_action, mean_action
-from sfp.agents.base import Act, Decision, Memory, Turn, draw_seed, shifted
-from sfp.agents.sac import SAC
-from sfp.nets.policy import Policy
-from sfp.priors.base import Prior
-from sfp.priors.warp import warp
-
-Warped = Callable[[np.ndarray, np.ndarray, np.ndarray], Array]
-"""From u, the last actions and the state to an action."""
+from sfp.agents.base import Decision, Memory, Turn
+from sfp.agents.controller import Controller, Through, Warped, compile_warp
+from sfp.agents.sac import SAC, Actor
+from sfp.priors.base import Prior, draw_seed, shifted
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,42 +32,21 @@ class Parrot(SAC):
         """H_0: consecutive actions from the data, if the flow sees any."""
         return Memory(draw_seed(self.prior, rng))
 
-    def act(self, actor: Policy, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
+    def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """The flow's own actions at first (uniform u), then those of the policy."""
+        rng, dims = turn.rng, self.spec.action
         if turn.phase == "warmup":
-            unit = turn.rng.uniform(-1.0, 1.0, self.action_size).astype(np.float32)
+            unit = rng.uniform(-1.0, 1.0, dims).astype(np.float32)
         else:
-            unit = draw_action(actor, turn.obs, turn.rng)
-        action = np.asarray(self.warped(unit, memory.history, turn.obs))
+            noise = rng.standard_normal(dims, np.float32)
+            unit = actor.policy.shaken(actor.encoder(turn.obs), noise)
+        action = self._through(unit, memory.history, turn.obs)
         return Decision(action, unit, {}), Memory(shifted(memory.history, action))
 
-    def tester(self, actor: Policy, rng: np.random.Generator) -> Act:
+    def controller(self, actor: Actor) -> Controller:
         """The policy's mean through the flow."""
-        return warping(self.warped, draw_seed(self.prior, rng), actor)
+        return Warped(actor.encoder, actor.policy, self.prior, through=self._through)
 
     @cached_property
-    def warped(self) -> Warped:
-        """The map, compiled with its weights inside."""
+    def _through(self) -> Through:
         return compile_warp(self.prior)
-
-
-def compile_warp(prior: Prior) -> Warped:
-    """The map of a flow, for one action at a time."""
-
-    def warped(unit, history, state):
-        return warp(prior, unit, prior.context(history.ravel(), state))
-
-    return jax.jit(warped)
-
-
-def warping(warped: Warped, history: np.ndarray, policy: Policy) -> Act:
-    """Acts through one episode: the mean of a policy, through a flow that remembers."""
-    past = history
-
-    def act(obs: np.ndarray) -> np.ndarray:
-        nonlocal past
-        action = np.asarray(warped(mean_action(policy, obs), past, obs))
-        past = shifted(past, action)
-        return action
-
-    return act

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -13,8 +12,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sfp.agents.acting import draw_action, mean_action
-from sfp.agents.base import Act, Decision, Keys, Memory, Metrics, Turn
+from sfp.agents.base import Decision, Keys, Memory, Metrics, Turn, make_replay
+from sfp.agents.controller import Controller, Greedy
 from sfp.agents.losses import (
     Scalar,
     Values,
@@ -23,12 +22,18 @@ from sfp.agents.losses import (
     td_target,
     temperature_loss,
 )
-from sfp.config import EntropyWeight, Networks
+from sfp.config import EntropyWeight, Networks, Schedule
 from sfp.data.batch import Batch
+from sfp.data.replay import EpisodeReplay
+from sfp.envs.adapter import Environment
+from sfp.exploration.family import Explorer, Seen, Uniform
+from sfp.nets.encoder import make_encoder
 from sfp.nets.mlp import MLP
 from sfp.nets.policy import Policy
+from sfp.observation import Obs, Spec
 
 Critics = tuple[MLP, MLP]
+Features = Float[Array, "batch features"]
 
 
 class SACState(NamedTuple):
@@ -41,23 +46,37 @@ class SACState(NamedTuple):
     policy_adam: optax.OptState
     critic_adam: optax.OptState
     alpha_adam: optax.OptState
+    encoder: Any
+    target_encoder: Any
+    encoder_adam: optax.OptState
 
 
-@dataclass(frozen=True)
+class Actor(NamedTuple):
+    """What acting needs."""
+
+    encoder: Any
+    policy: Policy
+
+
+@dataclass(frozen=True, eq=False)
 class SAC:
     """SAC with fixed α (the paper) or a tuned one.
 
     Attributes:
-        obs_size: numbers in s_t, the goal included.
-        action_size: numbers in a_t.
+        spec: sizes of observations and actions.
         alpha: the inverse of the reward scale; the beginning of it if it is tuned.
         networks: sizes and optimisation; its `alpha` has been settled by now.
+        explorer: acts in the warm-up, and shakes the policy afterwards; None lets the
+            policy act from the first step.
+        critic: makes a critic's network from its layer sizes.
     """
 
-    obs_size: int
-    action_size: int
+    spec: Spec
     alpha: float = 0.2
     networks: Networks = field(default_factory=Networks)
+    explorer: Explorer | None = field(default_factory=Uniform)
+    critic: Callable[..., MLP] = MLP
+    spread: tuple[str, ...] = ()
 
     @property
     def adam(self) -> optax.GradientTransformation:
@@ -68,89 +87,110 @@ class SAC:
         """Fresh networks; the targets are the critics."""
         policy_key, first_key, second_key = jax.random.split(key, 3)
         width, depth = self.networks.width, self.networks.depth
-        policy = Policy(
-            self.obs_size, self.action_size, width=width, depth=depth, key=policy_key
-        )
-        sizes = [self.obs_size + self.action_size, *[width] * depth, 1]
-        critics = self.critic(sizes, first_key), self.critic(sizes, second_key)
+        encoder, features = make_encoder(self.spec, key=jax.random.fold_in(key, 4))
+        dims = self.spec.action
+        policy = Policy(features, dims, width=width, depth=depth, key=policy_key)
+        sizes = [features + dims, *[width] * depth, 1]
+        critics = self.critic(sizes, key=first_key), self.critic(sizes, key=second_key)
         log_alpha = jnp.log(self.alpha)
         init = self.adam.init
         optimisers = init(policy), init(critics), init(log_alpha)  # pyright: ignore[reportArgumentType]
-        targets = jax.tree.map(jnp.copy, critics)
-        return SACState(policy, critics, targets, log_alpha, *optimisers)
+        targets, behind = jax.tree.map(jnp.copy, (critics, encoder))
+        adam = init(encoder)
+        return SACState(
+            policy, critics, targets, log_alpha, *optimisers, encoder, behind, adam
+        )
 
-    def critic(self, sizes: Sequence[int], key: PRNGKeyArray) -> MLP:
-        """A fresh critic."""
-        return MLP(sizes, key=key)
+    def replay(self, schedule: Schedule, environment: Environment) -> EpisodeReplay:
+        """A plain one."""
+        return make_replay(self, schedule, environment)
 
     def prepare(self, state: SACState, key: PRNGKeyArray) -> SACState:
         """Nothing to learn from yet."""
         return state
 
-    def actor(self, state: SACState) -> Policy:
-        """The policy."""
-        return state.policy
-
-    @property
-    def bank(self) -> int:
-        """There is no prior."""
-        return 0
+    def actor(self, state: SACState) -> Actor:
+        """The policy, and what it sees by."""
+        return Actor(state.encoder, state.policy)
 
     def begin(self, rng: np.random.Generator) -> Memory:
-        """Nothing to remember."""
-        return Memory(np.zeros((0, self.action_size), np.float32))
+        """What the explorer remembers."""
+        none = np.zeros((0, self.spec.action), np.float32)
+        if self.explorer is None:
+            return Memory(none)
+        seen = self._seen(self.spec.obs())
+        return Memory(none, self.explorer.begin(rng, seen, self.spec.action))
 
-    def act(self, actor: Policy, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
-        """A uniform action at first, then one of the policy."""
-        if turn.phase == "warmup":
-            action = turn.rng.uniform(-1.0, 1.0, self.action_size).astype(np.float32)
+    def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
+        """The explorer at first, then the policy, shaken by the explorer's noise."""
+        explorer, rng, dims = self.explorer, turn.rng, self.spec.action
+        if explorer is None:
+            held, noise = memory.explorer, rng.standard_normal(dims, np.float32)
+        elif turn.phase == "warmup":
+            actions, held = explorer.act(memory.explorer, self._seen(turn.obs), rng)
+            action = actions[0].astype(np.float32)
+            return Decision(action, action, {}), memory._replace(explorer=held)
         else:
-            action = draw_action(actor, turn.obs, turn.rng)
-        return Decision(action, action, {}), memory
+            noise, held = explorer.perturb(memory.explorer, rng, dims)
+        action = actor.policy.shaken(actor.encoder(turn.obs), noise)
+        return Decision(action, action, {}), memory._replace(explorer=held)
 
-    def tester(self, actor: Policy, rng: np.random.Generator) -> Act:
+    def controller(self, actor: Actor) -> Controller:
         """The policy's mean."""
-        return partial(mean_action, actor)
+        return Greedy(actor.encoder, actor.policy)
 
     def propose(
-        self, key: PRNGKeyArray, histories: Float[Array, "moments history"]
-    ) -> Float[Array, "moments bank dims"]:
+        self, key: PRNGKeyArray, histories: Float[Array, "steps history"]
+    ) -> Float[Array, "steps bank proposals"]:
         """Nothing: there is no prior."""
-        return jnp.zeros((len(histories), 0, self.action_size))
+        return jnp.zeros((len(histories), 0, self.spec.action))
 
     def update(
         self, state: SACState, batch: Batch, key: PRNGKeyArray
     ) -> tuple[SACState, Metrics]:
         """Critics, policy, targets; and α if it is tuned."""
         keys, alpha = Keys.split(key), jnp.exp(state.log_alpha)
-        action, log_prob = sample(state.policy, keys.target, batch.next_obs)
-        value = min_q(state.targets, batch.next_obs, action)
+        ahead = self.look_ahead(state, batch.next_obs)
+        action, log_prob = sample(state.policy, keys.target, ahead.features)
+        value = min_q(state.targets, ahead.target, action)
         target = td_target(batch.reward, batch.discount, value, log_prob, alpha)
-        state, critic_metrics = self.learn_critics(state, batch, target)
+        state, critic_metrics, features = self.learn_critics(state, batch, target)
         no_mixing = jnp.zeros_like(batch.reward)
         state, policy_metrics, _ = self.learn_policy(
-            state, batch.obs, keys.policy, no_mixing
+            state, features, keys.policy, no_mixing
         )
         return self.follow(state), critic_metrics | policy_metrics
 
+    def look_ahead(self, state: SACState, next_obs: Obs) -> Ahead:
+        """The features of s_{t+n}."""
+        features = state.encoder(next_obs)
+        return Ahead(features, state.target_encoder(next_obs))
+
     def learn_critics(
         self, state: SACState, batch: Batch, target: Values
-    ) -> tuple[SACState, Metrics]:
-        """Towards the target."""
+    ) -> tuple[SACState, Metrics, Features]:
+        """Towards the target, the encoder with them; also returns features of s_t."""
 
-        def loss(critics):
-            q = q_values(critics, batch.obs, batch.action)
-            return critic_loss(q, jax.lax.stop_gradient(target)), q
+        def loss(learned):
+            critics, encoder = learned
+            features = encoder(batch.obs)
+            q = q_values(critics, features, batch.action)
+            return critic_loss(q, jax.lax.stop_gradient(target)), (q, features)
 
-        (value, q), gradient = jax.value_and_grad(loss, has_aux=True)(state.critics)
+        (value, (q, features)), (gradient, inner) = jax.value_and_grad(
+            loss, has_aux=True
+        )((state.critics, state.encoder))
         critics, adam = descend(self.adam, gradient, state.critic_adam, state.critics)
+        encoder, own = descend(self.adam, inner, state.encoder_adam, state.encoder)
+        state = state._replace(critics=critics, critic_adam=adam)
+        state = state._replace(encoder=encoder, encoder_adam=own)
         metrics = {"losses/critic": value, "losses/q": q.mean()}
-        return state._replace(critics=critics, critic_adam=adam), metrics
+        return state, metrics, jax.lax.stop_gradient(features)
 
     def learn_policy(
         self,
         state: SACState,
-        obs: Array,
+        features: Features,
         key: PRNGKeyArray,
         mixing: Values,
         *,
@@ -164,8 +204,8 @@ class SAC:
         alpha = jnp.exp(state.log_alpha)
 
         def loss(policy):
-            action, log_prob = sample(policy, key, obs)
-            q = min_q(state.critics, obs, action)
+            action, log_prob = sample(policy, key, features)
+            q = min_q(state.critics, features, action)
             cost = penalty(policy) if penalty else log_prob
             value = policy_loss(q, cost, mixing, alpha, entropy_weight)
             return value, (q, log_prob)
@@ -186,14 +226,18 @@ class SAC:
         rho = self.networks.polyak
         targets = jax.tree.map(
             lambda slow, fast: rho * slow + (1.0 - rho) * fast,
-            state.targets,
-            state.critics,
+            (state.targets, state.target_encoder),
+            (state.critics, state.encoder),
         )
-        return state._replace(targets=targets)
+        return state._replace(targets=targets[0], target_encoder=targets[1])
+
+    def _seen(self, obs: Obs) -> Seen:
+        """What the explorer may look at: one rollout."""
+        return Seen(obs.state[None], np.concatenate([obs.state, obs.goal])[None])
 
     def _tune(self, state: SACState, log_prob: Values) -> SACState:
         gradient = jax.grad(temperature_loss)(
-            state.log_alpha, log_prob, -float(self.action_size)
+            state.log_alpha, log_prob, -float(self.spec.action)
         )
         log_alpha, adam = descend(
             self.adam, gradient, state.alpha_adam, state.log_alpha
@@ -201,26 +245,33 @@ class SAC:
         return state._replace(log_alpha=log_alpha, alpha_adam=adam)
 
 
+class Ahead(NamedTuple):
+    """Features of s_{t+n}: for the policy, and for the target critics."""
+
+    features: Features
+    target: Features
+
+
 def sample(
-    policy: Policy, key: PRNGKeyArray, obs: Float[Array, "batch obs"]
+    policy: Policy, key: PRNGKeyArray, features: Features
 ) -> tuple[Float[Array, "batch dims"], Values]:
     """An action for every state, with its log-probability."""
-    return jax.vmap(policy.sample)(jax.random.split(key, len(obs)), obs)
+    return jax.vmap(policy.sample)(jax.random.split(key, len(features)), features)
 
 
 def q_values(
-    critics: Critics, obs: Float[Array, "batch obs"], action: Float[Array, "batch dims"]
+    critics: Critics, features: Features, action: Float[Array, "batch dims"]
 ) -> Float[Array, "critics batch"]:
     """Q_i(s, a) of both critics."""
-    seen = jnp.concatenate([obs, action], axis=1)
+    seen = jnp.concatenate([features, action], axis=1)
     return jnp.stack([jax.vmap(critic)(seen)[:, 0] for critic in critics])
 
 
 def min_q(
-    critics: Critics, obs: Float[Array, "batch obs"], action: Float[Array, "batch dims"]
+    critics: Critics, features: Features, action: Float[Array, "batch dims"]
 ) -> Values:
     """min_i Q_i(s, a)."""
-    return q_values(critics, obs, action).min(axis=0)
+    return q_values(critics, features, action).min(axis=0)
 
 
 def descend(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,17 +13,8 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sfp.agents.acting import draw_action, forward, mean_action
-from sfp.agents.base import (
-    Act,
-    Decision,
-    Keys,
-    Memory,
-    Metrics,
-    Turn,
-    draw_seed,
-    shifted,
-)
+from sfp.agents.base import Decision, Keys, Memory, Metrics, Turn, make_replay
+from sfp.agents.controller import Controller, Greedy
 from sfp.agents.losses import (
     Values,
     choose,
@@ -32,12 +22,20 @@ from sfp.agents.losses import (
     mixing_loss,
     td_target,
 )
-from sfp.agents.sac import SAC, SACState, descend, min_q, sample
-from sfp.config import Mixture, Networks
+from sfp.agents.sac import SAC, Ahead, Features, SACState, descend, min_q, sample
+from sfp.config import Mixture, Networks, Schedule
 from sfp.data.batch import Batch
+from sfp.data.replay import EpisodeReplay
+from sfp.envs.adapter import Environment
 from sfp.nets.mlp import MLP
+from sfp.nets.namespace import namespace
 from sfp.nets.policy import Policy
-from sfp.priors.base import Prior
+from sfp.observation import Obs, Spec
+from sfp.priors.base import Prior, draw_seed, shifted
+from sfp.priors.sampler import Sampler
+
+Weights = Float[Array, "batch priors"]
+Proposals = Float[Array, "batch priors dims"]
 
 
 class SFPState(NamedTuple):
@@ -51,39 +49,49 @@ class SFPState(NamedTuple):
 class Actor(NamedTuple):
     """What acting needs."""
 
+    encoder: Any
     policy: Policy
     mixing: MLP
 
 
 @dataclass(frozen=True, eq=False)
 class SFP:
-    """SAC, mixed with a prior as far as Λ(s) trusts it.
+    """SAC, mixed with priors as far as Λ(s) trusts them.
+
+    Λ weighs K priors and the policy by a softmax in which the policy's logit is 0. With
+    one prior, as in the paper, that is a sigmoid.
 
     Attributes:
-        obs_size: numbers in s_t, the goal included.
-        action_size: numbers in a_t.
-        prior: π̄, in scaled actions (see `unit_prior`).
+        spec: sizes of observations and actions.
+        priors: π̄_1 to π̄_K, in scaled actions (see `unit_prior`).
         alpha: the inverse of the reward scale.
         networks: SAC's sizes and optimisation.
-        mixture: how the prior is mixed in.
+        mixture: how the priors are mixed in.
     """
 
-    obs_size: int
-    action_size: int
-    prior: Prior
+    spec: Spec
+    priors: tuple[Prior, ...]
     alpha: float = 0.01
     networks: Networks = field(default_factory=Networks)
     mixture: Mixture = field(default_factory=Mixture)
+    spread: tuple[str, ...] = ("mixing",)
 
     @property
     def sac(self) -> SAC:
-        """The learner that the prior is mixed into."""
-        return SAC(self.obs_size, self.action_size, self.alpha, self.networks)
+        """The learner that the priors are mixed into."""
+        return SAC(self.spec, self.alpha, self.networks)
 
     @property
     def bank(self) -> int:
-        """Proposals kept per moment."""
-        return 0 if self.prior.conditioning.state else self.mixture.bank
+        """Proposals kept per time step."""
+        seen = any(prior.conditioning.state for prior in self.priors)
+        return 0 if seen else self.mixture.bank
+
+    def replay(self, schedule: Schedule, environment: Environment) -> EpisodeReplay:
+        """With a bank of proposals."""
+        return make_replay(
+            self, schedule, environment, bank=self.bank, priors=len(self.priors)
+        )
 
     @property
     def adam(self) -> optax.GradientTransformation:
@@ -93,58 +101,82 @@ class SFP:
         )
 
     def init(self, key: PRNGKeyArray) -> SFPState:
-        """SAC's networks from the same key, and Λ with bias σ⁻¹(mixing_start)."""
-        mixture = self.mixture
-        sizes = [self.obs_size, *[mixture.mixing_width] * mixture.mixing_depth, 1]
+        """SAC's networks from the same key; Λ's weights sum to `mixing_start`."""
+        mixture, count, sac = self.mixture, len(self.priors), self.sac.init(key)
+        features = sac.policy.net.weights[0].shape[0]
+        sizes = [features, *[mixture.mixing_width] * mixture.mixing_depth, count]
         # SAC splits its three keys from `key`, and they are its folds 0, 1 and 2.
         net = MLP(sizes, key=jax.random.fold_in(key, 3))
-        bias = jnp.full(1, jnp.log(mixture.mixing_start / (1.0 - mixture.mixing_start)))
+        each = mixture.mixing_start / count
+        bias = jnp.full(count, jnp.log(each / (1.0 - mixture.mixing_start)))
         net = eqx.tree_at(lambda net: net.biases[-1], net, bias)
-        return SFPState(self.sac.init(key), net, self.adam.init(net))  # pyright: ignore[reportArgumentType]
+        return SFPState(sac, net, self.adam.init(net))  # pyright: ignore[reportArgumentType]
 
     def prepare(self, state: SFPState, key: PRNGKeyArray) -> SFPState:
         """The prior has been learned already."""
         return state
 
     def actor(self, state: SFPState) -> Actor:
-        """The policy and Λ."""
-        return Actor(state.sac.policy, state.mixing)
+        """The policy and Λ, and what they see by."""
+        return Actor(state.sac.encoder, state.sac.policy, state.mixing)
 
     def begin(self, rng: np.random.Generator) -> Memory:
-        """H_0: consecutive actions from the data."""
-        return Memory(draw_seed(self.prior, rng))
+        """H_0: consecutive actions from the data of each prior."""
+        return Memory(np.concatenate([draw_seed(prior, rng) for prior in self.priors]))
 
     def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
-        """Algorithm 1, lines 7, 8 and 10; the warm-up takes λ = 1."""
-        mixing = self._trust(actor.mixing, turn.obs)
-        by_prior = turn.phase == "warmup" or turn.rng.random() < mixing
-        if by_prior:
-            action = continued = self._draw(memory, turn.obs, turn.rng)
+        """Algorithm 1, lines 7, 8 and 10; the warm-up takes priors only."""
+        features, rng = actor.encoder(turn.obs), turn.rng
+        weights = np.atleast_1d(np.asarray(self.weights(actor.mixing(features))))
+        who = self._who(weights, rng, warmup=turn.phase == "warmup")
+        proposals: dict[int, np.ndarray] = {}
+        if who < len(self.priors):
+            action = proposals[who] = self._draw(who, memory, turn.obs, rng)
         else:
-            action = continued = draw_action(actor.policy, turn.obs, turn.rng)
+            noise = rng.standard_normal(self.spec.action, np.float32)
+            action = actor.policy.shaken(features, noise)
+        history = []
+        for k, past in enumerate(self._pasts(memory.history)):
+            own = action
             if self.mixture.context == "stream":
-                continued = self._draw(memory, turn.obs, turn.rng)
-        history = shifted(memory.history, continued)
-        info = {"mixing": mixing, "prior": float(by_prior)}
-        return Decision(action, action, info), Memory(history)
+                if k not in proposals:
+                    proposals[k] = self._draw(k, memory, turn.obs, rng)
+                own = proposals[k]
+            history.append(shifted(past, own))
+        by_prior = float(who < len(self.priors))
+        info = {"mixing": float(weights.sum()), "mixing/prior_share": by_prior}
+        return Decision(action, action, info), Memory(np.concatenate(history))
 
-    def tester(self, actor: Actor, rng: np.random.Generator) -> Act:
-        """The policy's mean: the prior has no part in a test."""
-        return partial(mean_action, actor.policy)
+    def controller(self, actor: Actor) -> Controller:
+        """The policy's mean: the priors have no part in a test."""
+        return Greedy(actor.encoder, actor.policy)
 
     def propose(
-        self, key: PRNGKeyArray, histories: Float[Array, "moments history"]
-    ) -> Float[Array, "moments bank dims"]:
-        """What a state-free prior would do at some moments, a few times each."""
-        keys = jax.random.split(key, (len(histories), self.bank))
-        often = jax.vmap(self.prior.sample, in_axes=(0, None))
-        return jax.vmap(often)(keys, histories)
+        self, key: PRNGKeyArray, histories: Float[Array, "steps history"]
+    ) -> Float[Array, "steps bank proposals"]:
+        """What state-free priors would do at some time steps, a few times each."""
+        made = []
+        for k, prior in enumerate(self.priors):
+            own = key if k == 0 else jax.random.fold_in(key, k)
+            keys = jax.random.split(own, (len(histories), self.bank))
+            often = jax.vmap(prior.sample, in_axes=(0, None))
+            made.append(jax.vmap(often)(keys, self._flat(histories, k)))
+        return jnp.concatenate(made, axis=-1)
 
-    def mixing(self, net: MLP, obs: Float[Array, " obs"]) -> Float[Array, ""]:
-        """λ = Λ(s)."""
+    def weights(self, logits: Any) -> Any:
+        """λ_1 to λ_K from Λ's output; the rest is the policy's. NumPy or JAX."""
+        xp = namespace(logits)
         if self.mixture.mixing_fixed is not None:
-            return jnp.asarray(self.mixture.mixing_fixed, jnp.float32)
-        return jax.nn.sigmoid(net(obs)[0])
+            each = self.mixture.mixing_fixed / len(self.priors)
+            return xp.full(logits.shape, each, None if xp is np else xp.float32)
+        if len(self.priors) > 1:
+            both = xp.concatenate([logits, xp.zeros_like(logits[..., :1])], axis=-1)
+            power = xp.exp(both - both.max(axis=-1, keepdims=True))
+            return power[..., :-1] / power.sum(axis=-1, keepdims=True)
+        if xp is np:
+            with np.errstate(over="ignore"):  # far below 0, λ is 0
+                return 1.0 / (1.0 + np.exp(-logits))
+        return jax.nn.sigmoid(logits)
 
     def update(
         self, state: SFPState, batch: Batch, key: PRNGKeyArray
@@ -156,97 +188,126 @@ class SFP:
         next_proposal = self._propose(
             next_key, batch.next_proposal, batch.next_history, batch.next_obs
         )
-        mixing = self._mixings(state.mixing, batch.obs)
-        target = self._target(state, batch, next_proposal, keys)
-        sac, critic_metrics = self.sac.learn_critics(state.sac, batch, target)
+        ahead = self.sac.look_ahead(state.sac, batch.next_obs)
+        target = self._target(state, batch, ahead, next_proposal, keys)
+        sac, critic_metrics, features = self.sac.learn_critics(state.sac, batch, target)
+        mixing = self._weights(state.mixing, features).sum(axis=1)
         sac, policy_metrics, q_policy = self.sac.learn_policy(
             sac,
-            batch.obs,
+            features,
             keys.policy,
             mixing,
             entropy_weight=self.mixture.entropy_weight,
         )
-        at, q_prior = batch.obs, min_q(sac.critics, batch.obs, proposal)
+        at = features
         if self.mixture.mixing_loss_at == "next":
-            at = batch.next_obs
-            q_prior = min_q(sac.critics, at, next_proposal)
+            at, proposal = ahead.features, next_proposal
             q_policy = min_q(sac.critics, at, sample(sac.policy, keys.policy, at)[0])
+        q_prior = self._values(sac.critics, at, proposal)
         state, mixing_metrics = self._learn_mixing(state, at, q_prior, q_policy)
         state = state._replace(sac=self.sac.follow(sac))
         return state, critic_metrics | policy_metrics | mixing_metrics
 
     def _target(
-        self, state: SFPState, batch: Batch, next_proposal: Array, keys: Keys
+        self,
+        state: SFPState,
+        batch: Batch,
+        ahead: Ahead,
+        next_proposal: Proposals,
+        keys: Keys,
     ) -> Values:
         """y, with ã' from the mixture at s_{t+n}."""
         sac = state.sac
-        mixing = self._mixings(state.mixing, batch.next_obs)
-        action, log_prob = sample(sac.policy, keys.target, batch.next_obs)
-        q = partial(min_q, sac.targets, batch.next_obs)
+        weights = self._weights(state.mixing, ahead.features)
+        action, log_prob = sample(sac.policy, keys.target, ahead.features)
         if self.mixture.td_value == "expected":
-            value = expected_value(mixing, q(next_proposal), q(action))
+            q_prior = self._values(sac.targets, ahead.target, next_proposal)
+            q_policy = min_q(sac.targets, ahead.target, action)
+            value = expected_value(weights, q_prior, q_policy)
         else:
-            by_prior = jax.random.uniform(keys.choice, mixing.shape) < mixing
-            value = q(choose(by_prior, next_proposal, action))
+            coin = jax.random.uniform(keys.choice, batch.reward.shape)
+            chosen = choose(coin, weights, next_proposal, action)
+            value = min_q(sac.targets, ahead.target, chosen)
         alpha = jnp.exp(sac.log_alpha)
         return td_target(batch.reward, batch.discount, value, log_prob, alpha)
 
     def _learn_mixing(
-        self, state: SFPState, obs: Array, q_prior: Values, q_policy: Values
+        self, state: SFPState, features: Features, q_prior: Weights, q_policy: Values
     ) -> tuple[SFPState, Metrics]:
-        """Λ towards whichever of prior and policy the critics prefer."""
+        """Λ towards whichever of priors and policy the critics prefer."""
 
         def loss(net):
-            mixing = self._mixings(net, obs)
-            return mixing_loss(mixing, q_prior, q_policy), mixing
+            weights = self._weights(net, features)
+            return mixing_loss(weights, q_prior, q_policy), weights
 
-        (value, mixing), gradient = jax.value_and_grad(loss, has_aux=True)(state.mixing)
+        (value, weights), gradient = jax.value_and_grad(loss, has_aux=True)(
+            state.mixing
+        )
         net, adam = descend(self.adam, gradient, state.mixing_adam, state.mixing)
         metrics = {
             "losses/mixing": value,
-            "losses/q_prior_minus_policy": (q_prior - q_policy).mean(),
-            "mixing/replay": mixing.mean(),
+            "losses/q_prior_minus_policy": (q_prior - q_policy[:, None]).mean(),
+            "mixing/replay": weights.sum(axis=1).mean(),
         }
         return state._replace(mixing=net, mixing_adam=adam), metrics
 
-    def _mixings(self, net: MLP, obs: Array) -> Values:
-        return jax.vmap(self.mixing, in_axes=(None, 0))(net, obs)
+    def _weights(self, net: MLP, features: Features) -> Weights:
+        return jax.vmap(lambda one: self.weights(net(one)))(features)
+
+    def _values(
+        self, critics: Any, features: Features, proposals: Proposals
+    ) -> Weights:
+        """min_i Q_i(s, ā_k) of every prior's proposal."""
+        made = [
+            min_q(critics, features, proposals[:, k]) for k in range(len(self.priors))
+        ]
+        return jnp.stack(made, axis=1)
+
+    def _who(
+        self, weights: np.ndarray, rng: np.random.Generator, *, warmup: bool
+    ) -> int:
+        """Which component acts: the number of a prior, or K for the policy."""
+        if warmup and len(weights) == 1:
+            return 0
+        up_to = np.cumsum(weights)
+        coin = rng.random() * (up_to[-1] if warmup else 1.0)
+        return int(np.searchsorted(up_to, coin, side="right"))
+
+    def _pasts(self, history: np.ndarray) -> list[np.ndarray]:
+        """The part of a history that each prior sees."""
+        return np.split(history, self._stops[:-1])
+
+    @property
+    def _stops(self) -> np.ndarray:
+        return np.cumsum([prior.conditioning.past_actions for prior in self.priors])
+
+    def _flat(self, histories: Array, k: int) -> Array:
+        """What prior k sees of flattened histories."""
+        first = self._stops[k] - self.priors[k].conditioning.past_actions
+        dims = self.spec.action
+        return histories[..., first * dims : self._stops[k] * dims]
 
     def _draw(
-        self, memory: Memory, obs: np.ndarray, rng: np.random.Generator
+        self, k: int, memory: Memory, obs: Obs, rng: np.random.Generator
     ) -> np.ndarray:
-        """One action of the prior."""
-        context = memory.history.ravel()
-        if self.prior.conditioning.state:
-            seen = obs[: len(self.prior.frame.state_mean)]
-            context = np.concatenate([context, seen])
-        return np.asarray(self._ask(rng.integers(2**32, dtype=np.uint32), context))
+        """One action of prior k."""
+        state = np.concatenate([obs.state, obs.goal])
+        return self._samplers[k](rng, self._pasts(memory.history)[k], state)
 
     @cached_property
-    def _ask(self) -> Callable[[np.uint32, np.ndarray], Array]:
-        """One sample of the prior, compiled with its weights inside.
-
-        Philox (`rbg`) draws one action's noise in one operation; Threefry's many small
-        ones would take a fifth of the call.
-        """
-
-        def ask(seed, context):
-            return self.prior.sample(jax.random.key(seed, impl="rbg"), context)
-
-        return jax.jit(ask)
-
-    def _trust(self, net: MLP, obs: np.ndarray) -> float:
-        """λ for one state, in NumPy."""
-        if self.mixture.mixing_fixed is not None:
-            return self.mixture.mixing_fixed
-        return float(1.0 / (1.0 + np.exp(-forward(net, obs)[0])))
+    def _samplers(self) -> list[Sampler]:
+        return [Sampler(prior) for prior in self.priors]
 
     def _propose(
-        self, key: PRNGKeyArray, kept: Array, history: Array, obs: Array
-    ) -> Float[Array, "batch dims"]:
+        self, key: PRNGKeyArray, kept: Array, histories: Array, obs: Obs
+    ) -> Proposals:
         """Proposals for a batch: those kept in the replay, or new ones."""
         if self.bank:
-            return kept
-        contexts = jax.vmap(self.prior.context)(history, obs)
-        keys = jax.random.split(key, len(obs))
-        return jax.vmap(self.prior.sample)(keys, contexts)
+            return kept.reshape(len(kept), len(self.priors), -1)
+        states, made = jnp.concatenate([obs.state, obs.goal], axis=1), []
+        for k, prior in enumerate(self.priors):
+            contexts = jax.vmap(prior.context)(self._flat(histories, k), states)
+            own = key if k == 0 else jax.random.fold_in(key, k)
+            keys = jax.random.split(own, len(states))
+            made.append(jax.vmap(prior.sample)(keys, contexts))
+        return jnp.stack(made, axis=1)

@@ -26,7 +26,7 @@ def curves(
     """
     from sfp.compute import keep_compiled, use_threads
     from sfp.errors import SfpError
-    from sfp.explore.figures import save
+    from sfp.exploration.figures import save
     from sfp.report.curves import curves_figure, is_maze, walks_of
     from sfp.report.records import read_runs, summarise, tidy
     from sfp.report.tables import save_csv

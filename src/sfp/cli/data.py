@@ -44,8 +44,8 @@ def data(
 
     from sfp.data.sources import load
     from sfp.errors import at_least
-    from sfp.explore.description import describe
-    from sfp.explore.figures import data_figure, save
+    from sfp.exploration.description import describe
+    from sfp.exploration.figures import data_figure, save
 
     at_least(0, seed=seed)
     trajectories = load(dataset, columns=columns, drop_short=drop_short)

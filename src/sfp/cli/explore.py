@@ -53,15 +53,15 @@ def explore(
         out: folder for pictures and tables.
         json: print one JSON document.
     """
-    from sfp.explore.explorers import EXPLORERS
-    from sfp.explore.explorers import explore as walk
-    from sfp.explore.figures import (
+    from sfp.exploration.explorers import EXPLORERS
+    from sfp.exploration.explorers import explore as walk
+    from sfp.exploration.figures import (
         save,
         spectrum_figure,
         spectrum_rows,
         trajectory_figure,
     )
-    from sfp.explore.place import find_place
+    from sfp.exploration.place import find_place
     from sfp.files import write_json
     from sfp.priors.store import fingerprint, load_prior
     from sfp.report.tables import save_csv

@@ -67,7 +67,7 @@ def fit(
     import numpy as np
 
     from sfp.data.sources import load
-    from sfp.explore.card import write_card
+    from sfp.exploration.card import write_card
     from sfp.priors.conditioning import Conditioning
     from sfp.priors.fit import PRESETS, Fitter
     from sfp.priors.prepare import check_seed

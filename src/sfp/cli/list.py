@@ -36,7 +36,7 @@ def list_known(
     from sfp.data.sources.minari import local_datasets
     from sfp.envs.registry import TASKS
     from sfp.experiments.grid import EXPERIMENTS
-    from sfp.explore.explorers import EXPLORERS
+    from sfp.exploration.explorers import EXPLORERS
     from sfp.priors.models import MODELS
     from sfp.priors.store import shipped
 

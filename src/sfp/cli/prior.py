@@ -36,8 +36,8 @@ def prior(
     import numpy as np
 
     from sfp.errors import SfpError
-    from sfp.explore.card import density_figure
-    from sfp.explore.figures import save
+    from sfp.exploration.card import density_figure
+    from sfp.exploration.figures import save
     from sfp.priors.store import open_prior
 
     loaded, card = open_prior(prior)

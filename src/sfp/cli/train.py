@@ -9,7 +9,7 @@ from typing import Literal
 import tyro
 
 from sfp.cli.console import show
-from sfp.config import Mixture, Networks, Rivals, Schedule
+from sfp.config import Baselines, Mixture, Networks, Schedule
 from sfp.progress import training_progress
 
 
@@ -29,9 +29,9 @@ def train(
     schedule: Schedule = Schedule(),  # noqa: B008
     networks: Networks = Networks(),  # noqa: B008
     mixture: Mixture = Mixture(),  # noqa: B008
-    rivals: Rivals = Rivals(),  # noqa: B008
+    baselines: Baselines = Baselines(),  # noqa: B008
 ) -> None:
-    """Learn a task with SAC, with SAC and a prior mixed in, or with a rival of these.
+    """Learn a task with SAC, with SAC and a prior mixed in, or with a baseline.
 
     With the prior that ships for point-mazes, a few minutes:
         sfp train maze --prior room --steps 60000 --out runs/maze
@@ -57,7 +57,7 @@ def train(
         schedule: what happens when.
         networks: sizes and optimisation.
         mixture: how the prior is mixed in.
-        rivals: what single methods have.
+        baselines: options of single baselines.
     """
     from sfp.compute import keep_compiled, use_threads
 
@@ -68,7 +68,7 @@ def train(
     from sfp.training.run import train as run
     from sfp.training.track import track as start_tracking
 
-    groups = (schedule, networks, mixture, rivals)
+    groups = (schedule, networks, mixture, baselines)
     settings = {k: v for group in groups for k, v in asdict(group).items()}
     asked = {"task": task, "method": method, "prior": prior, "data": data, "seed": seed}
     sent = (start_tracking(track, out.name, asked | settings),) if track else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -16,7 +17,7 @@ class HalfReplay(EpisodeReplay):
     """A replay whose batches are half demonstrations (RLPD); the rest is its own.
 
     Args:
-        capacity: moments of its own to keep.
+        capacity: time steps of its own to keep.
         sizes: of their parts.
         demonstrations: a filled replay of the same sizes.
         **options: those of `EpisodeReplay`.
@@ -31,6 +32,7 @@ class HalfReplay(EpisodeReplay):
         **options: Any,
     ):
         super().__init__(capacity, sizes, **options)
+        self.checks_rewards = True
         self.demonstrations = demonstrations
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
@@ -39,8 +41,9 @@ class HalfReplay(EpisodeReplay):
         theirs = self.demonstrations.sample(rng, (*many, count // 2))
         ours = super().sample(rng, (*many, count - count // 2))
         axis = len(many)
-        parts = zip(ours, theirs, strict=True)
-        return Batch(*(jnp.concatenate(pair, axis=axis) for pair in parts))
+        return jax.tree.map(
+            lambda *pair: jnp.concatenate(pair, axis=axis), ours, theirs
+        )
 
 
 def fill_replay(

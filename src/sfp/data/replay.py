@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from sfp.data.batch import Batch
 from sfp.errors import SfpError, at_least
+from sfp.observation import Obs
 
 Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
 """Rewards of many achieved and desired goals at once."""
@@ -17,43 +19,57 @@ Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a moment of an episode holds, in numbers."""
+    """The dimensions of what a time step holds.
+
+    Attributes:
+        obs: of the state.
+        action: of an action, as the critic sees it.
+        goal: of a goal.
+        history: of the past actions that priors see, flattened.
+        bank: how many proposals of each prior are kept.
+        image: the shape of an image; empty without images.
+        priors: how many priors propose.
+    """
 
     obs: int
     action: int
     goal: int = 0
     history: int = 0
     bank: int = 0
+    image: tuple[int, ...] = ()
+    priors: int = 1
 
 
 @dataclass
-class Moment:
+class TimeStep:
     """What is known at time t, before a_t is chosen.
 
     Attributes:
-        obs: s_t, without the goal.
+        obs: the state s_t, without the goal.
         achieved: the goal that s_t achieves; empty without goals.
         goal: the desired one; empty without goals.
-        history: what the prior sees of the past, flattened.
+        history: what the priors see of the past, flattened.
+        image: uint8, where there is one.
     """
 
     obs: np.ndarray
     achieved: np.ndarray
     goal: np.ndarray
     history: np.ndarray
+    image: np.ndarray | None = None
 
 
 class EpisodeReplay:
-    """A ring of moments. An episode of T steps takes T + 1 of them, the last without an
-    action; each observation is stored once.
+    """A ring of time steps. An episode of T steps takes T + 1; the last has no action, and
+    each observation is stored once.
 
-    Moments are numbered from the first one ever stored. Everything a transition needs
-    lies at its own moment or after it, so a ring that has overwritten the beginning of
+    Time steps are numbered from the first one ever stored. All that a transition needs
+    lies at its own time step or later, so a ring that has overwritten the beginning of
     an episode still serves the rest of it. The running episode can be sampled up to its
-    newest moment, which counts as a truncation.
+    newest time step, which counts as a truncation.
 
     Args:
-        capacity: moments to keep.
+        capacity: time steps to keep.
         sizes: of their parts.
         n_step: rewards to sum before the critic is asked.
         gamma: discount per step.
@@ -86,17 +102,24 @@ class EpisodeReplay:
         self.capacity, self.sizes = capacity, sizes
         self.n_step, self.gamma = n_step, gamma
         self.hindsight, self._reward = hindsight, reward
-        self._computes_rewards = bool(hindsight) or moving_goals
+        self.computes_rewards = bool(hindsight) or moving_goals
+        self.checks_rewards = bool(hindsight)  # against those of the environment
         self.columns = {
             "obs": np.zeros((capacity, sizes.obs), np.float32),
             "achieved": np.zeros((capacity, sizes.goal), np.float32),
             "goal": np.zeros((capacity, sizes.goal), np.float32),
             "history": np.zeros((capacity, sizes.history), np.float32),
-            "bank": np.zeros((capacity, sizes.bank, sizes.action), np.float32),
+            "bank": np.zeros(
+                (capacity, sizes.bank, sizes.priors * sizes.action), np.float32
+            ),
             "action": np.zeros((capacity, sizes.action), np.float32),
             "reward": np.zeros(capacity, np.float64),
             "episode": np.zeros(capacity, np.int64),
         }
+        self._stored = ["obs", "achieved", "goal", "history"]
+        if sizes.image:
+            self.columns["image"] = np.zeros((capacity, *sizes.image), np.uint8)
+            self._stored.append("image")
         self._last = np.zeros(capacity, np.int64)
         self._terminated = np.zeros(capacity, bool)
         self.count = 0
@@ -108,27 +131,39 @@ class EpisodeReplay:
         ends = int(np.count_nonzero(self._is_last(np.arange(first, self.count))))
         return min(self.count, self.capacity) - ends
 
-    def begin(self, moment: Moment) -> None:
-        """The first moment of an episode."""
+    def begin(self, step: TimeStep) -> None:
+        """The first time step of an episode."""
         self.episodes += 1
-        self._write(moment)
+        self._write(step)
 
     def add(
-        self, action: np.ndarray, reward: float, moment: Moment, *, terminated: bool
+        self, action: np.ndarray, reward: float, led_to: TimeStep, *, terminated: bool
     ) -> None:
-        """What was done at the newest moment, and the moment it led to."""
-        here = (self.count - 1) % self.capacity
+        """What was done at the newest time step, and the time step it led to."""
+        here = self.newest_step
         self.columns["action"][here] = action
         self.columns["reward"][here] = reward
-        self._write(moment)
+        self._write(led_to)
         self._terminated[self.episodes % self.capacity] = terminated
 
+    def amend(self, reward: float, led_to: TimeStep, *, terminated: bool) -> None:
+        """The newest choice went on: more reward, and a later time step after it."""
+        self.columns["reward"][(self.count - 2) % self.capacity] += reward
+        self.count -= 1
+        self._write(led_to)
+        self._terminated[self.episodes % self.capacity] = terminated
+
+    @property
+    def newest_step(self) -> int:
+        """Where the columns hold the newest time step."""
+        return (self.count - 1) % self.capacity
+
     def histories(self, first: int) -> np.ndarray:
-        """What the prior sees at the moments from `first` on."""
+        """What the prior sees at the time steps from `first` on."""
         return self._at("history", np.arange(first, self.count))
 
     def fill(self, first: int, bank: np.ndarray) -> None:
-        """Keep the prior's proposals for the moments from `first` on."""
+        """Keep the prior's proposals for the time steps from `first` on."""
         self.columns["bank"][np.arange(first, self.count) % self.capacity] = bank
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
@@ -142,39 +177,40 @@ class EpisodeReplay:
         ended = self._terminated[episode] & (after == last)
         discount = np.where(ended, 0.0, self.gamma**length)
         batch = dict(
-            obs=np.concatenate([self._at("obs", t), goal], axis=1),
+            obs=self._observed(t, goal),
             action=self._at("action", t),
             reward=self._returns(t, length, goal).astype(np.float32),
             discount=discount.astype(np.float32),
-            next_obs=np.concatenate(
-                [self._at("obs", after), self._next_goals(goal, after)], axis=1
-            ),
+            next_obs=self._observed(after, self._next_goals(goal, after)),
             history=self._at("history", t),
             next_history=self._at("history", after),
             proposal=self._proposals(rng, t),
             next_proposal=self._proposals(rng, after),
         )
-        return Batch(
-            **{
-                k: jnp.asarray(x.reshape(*shape, *x.shape[1:]))
-                for k, x in batch.items()
-            }
+        arrays = jax.tree.map(
+            lambda x: jnp.asarray(x.reshape(*shape, *x.shape[1:])), batch
         )
+        return Batch(**arrays)
+
+    def _observed(self, t: np.ndarray, goal: np.ndarray) -> Obs:
+        none = np.zeros((len(t), 0, 0, 0), np.uint8)
+        image = self._at("image", t) if self.sizes.image else none
+        return Obs(self._at("obs", t), goal, image)
 
     def _next_goals(self, goal: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """The environment's own at that moment, unless the rewards are for another."""
-        return goal if self._computes_rewards else self._at("goal", after)
+        """The environment's own then, unless the rewards are for another."""
+        return goal if self.computes_rewards else self._at("goal", after)
 
     def newest(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What the newest transitions achieved, their goals and their rewards."""
-        # At worst every other moment is the last of its episode, and so is the newest.
+        # At worst every other time step ends its episode, and so does the newest.
         kept = min(2 * count + 1, self.count, self.capacity)
         t = np.arange(self.count - kept, self.count)
         t = t[~self._is_last(t)][-count:]
         return self._at("achieved", t + 1), self._at("goal", t), self._at("reward", t)
 
     def piece(self, first: int) -> dict[str, np.ndarray]:
-        """All that is known of the moments from `first` on, in order."""
+        """All that is known of the time steps from `first` on, in order."""
         t = np.arange(first, self.count)
         columns = {name: self._at(name, t) for name in self.columns}
         ended = self._is_last(t) & self._terminated[self._episode(t)]
@@ -207,10 +243,10 @@ class EpisodeReplay:
         """Go on after all pieces are back."""
         self.count, self.episodes = count, episodes
 
-    def _write(self, moment: Moment) -> None:
+    def _write(self, step: TimeStep) -> None:
         here, episode = self.count % self.capacity, self.episodes % self.capacity
-        for name in ("obs", "achieved", "goal", "history"):
-            self.columns[name][here] = getattr(moment, name)
+        for name in self._stored:
+            self.columns[name][here] = getattr(step, name)
         self.columns["episode"][here] = self.episodes
         self._last[episode] = self.count
         self._terminated[episode] = False
@@ -220,14 +256,14 @@ class EpisodeReplay:
         return self.columns[name][t % self.capacity]
 
     def _episode(self, t: np.ndarray) -> np.ndarray:
-        """Where the episode of each moment stands in the table of episodes."""
+        """Where the episode of each time step stands in the table of episodes."""
         return self._at("episode", t) % self.capacity
 
     def _is_last(self, t: np.ndarray) -> np.ndarray:
         return self._last[self._episode(t)] == t
 
     def _draw(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Moments that have an action; others are drawn again."""
+        """TimeSteps that have an action; others are drawn again."""
         first = max(0, self.count - self.capacity)
         if self.count < 2:
             raise SfpError("there is nothing to sample yet: add a step to the replay.")
@@ -254,7 +290,7 @@ class EpisodeReplay:
         """Sums of up to n discounted rewards, for the goals given."""
         ahead = np.arange(self.n_step)
         steps = t[:, None] + np.minimum(ahead, length[:, None] - 1)
-        if self._computes_rewards and self._reward:
+        if self.computes_rewards and self._reward:
             achieved = self._at("achieved", steps + 1)
             wanted = np.broadcast_to(goal[:, None], achieved.shape)
             flat = (-1, self.sizes.goal)
@@ -266,7 +302,7 @@ class EpisodeReplay:
         return (rewards * weights).sum(axis=1)
 
     def _proposals(self, rng: np.random.Generator, t: np.ndarray) -> np.ndarray:
-        """One of the actions that the prior proposed at each moment."""
+        """One of the actions that the prior proposed at each time step."""
         bank = self.columns["bank"]
         if not self.sizes.bank:
             return np.zeros((len(t), 0), np.float32)

@@ -1,4 +1,4 @@
-"""The environment as an agent sees it: flat vectors, scaled actions, checked once."""
+"""A Gymnasium environment as an agent sees it: observations checked, actions scaled."""
 
 from __future__ import annotations
 
@@ -13,13 +13,17 @@ from gymnasium import spaces
 from sfp.envs.registry import get_task
 from sfp.envs.spaces import (
     GOAL_KEYS,
+    Parts,
     action_bounds,
+    as_image,
+    channels_first,
     check_wrappers,
     limits_of,
     observation_parts,
     size_of,
 )
 from sfp.errors import SfpError
+from sfp.observation import Obs, Spec
 
 PROBES = 5
 """Steps that must follow from the seed and the actions."""
@@ -29,30 +33,23 @@ ROUNDING = 1e-5
 
 
 @dataclass
-class Sight:
-    """What the environment shows at one moment.
+class Observed:
+    """What the environment shows at one time step.
 
     Attributes:
-        obs: the observation, flat, float32.
-        achieved: the goal it achieves; empty without goals.
-        goal: the desired one; empty without goals.
+        obs: state, goal and image, for the agent.
+        achieved: the goal that the state achieves; empty without goals.
     """
 
-    obs: np.ndarray
+    obs: Obs
     achieved: np.ndarray
-    goal: np.ndarray
-
-    @property
-    def state(self) -> np.ndarray:
-        """s_t: the observation with the goal behind it."""
-        return np.concatenate([self.obs, self.goal])
 
 
 @dataclass
 class Outcome:
     """What a step led to; `success` is None where the environment does not say."""
 
-    sight: Sight
+    observed: Observed
     reward: float
     terminated: bool
     truncated: bool
@@ -86,22 +83,12 @@ class Environment:
         self._shape = env.action_space.shape
         self._dtype = env.action_space.dtype
         check_wrappers(env, self.name)
-        self._spaces = observation_parts(env, self.name)
-        self.has_goals = len(self._spaces) == 3
-        self.obs_size = size_of(self._spaces[0])
-        self.goal_size = size_of(self._spaces[2]) if self.has_goals else 0
-        self.action_size = len(self.low)
-        self._limits = [limits_of(space) for space in self._spaces]
+        self.parts = observation_parts(env, self.name)
+        vectors = self.parts.state | self.parts.goals
+        self._limits = {key: limits_of(space) for key, space in vectors.items()}
+        self.has_goals = bool(self.parts.goals)
+        self.spec = make_spec(self.parts, len(self.low))
         self._where = "before the first reset"
-
-    @property
-    def inputs(self) -> dict[str, list[int]]:
-        """The shapes of what makes up s_t, in order; "" if it is just an array."""
-        space = self.env.observation_space
-        if not isinstance(space, spaces.Dict):
-            return {"": list(space.shape or ())}
-        keys = ("observation", "desired_goal") if self.has_goals else space.keys()
-        return {key: list(space[key].shape or ()) for key in keys}
 
     @property
     def no_hindsight(self) -> str:
@@ -109,7 +96,7 @@ class Environment:
         said = self.env.has_wrapper_attr("no_hindsight")
         return self.env.get_wrapper_attr("no_hindsight") if said else ""
 
-    def reset(self, seed: int) -> Sight:
+    def reset(self, seed: int) -> Observed:
         """Begin the episode of that seed."""
         self._where = f"at reset(seed={seed})"
         observation, _ = self._unpacked(2, self._call(self.env.reset, seed=seed))
@@ -138,7 +125,7 @@ class Environment:
         """The step rewards of many achieved and desired goals at once."""
         self.check_hindsight()
         compute = self.env.get_wrapper_attr("compute_reward")
-        shape = (len(achieved), *self._spaces[2].shape)
+        shape = (len(achieved), *self.parts.goals[GOAL_KEYS[2]].shape)
         try:
             rewards = compute(achieved.reshape(shape), goal.reshape(shape), {})
         except Exception as error:
@@ -227,13 +214,13 @@ class Environment:
 
     def _begun(self, seed: int) -> np.ndarray:
         """What the first steps of an episode show, with actions that are the same."""
-        rng, seen = np.random.default_rng(0), [self.reset(seed).state]
+        rng, seen = np.random.default_rng(0), [*self.reset(seed).obs]
         for _ in range(PROBES):
-            outcome = self.step(rng.uniform(-1.0, 1.0, self.action_size))
-            seen += [outcome.sight.state, np.array([outcome.reward])]
+            outcome = self.step(rng.uniform(-1.0, 1.0, self.spec.action))
+            seen += [*outcome.observed.obs, np.array([outcome.reward])]
             if outcome.terminated or outcome.truncated:
                 break
-        return np.concatenate(seen)
+        return np.concatenate([part.ravel() for part in seen])
 
     def _call(self, function: Any, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -258,30 +245,48 @@ class Environment:
             raise SfpError(f"{self.name} gave the reward {reward} {self._where}.")
         return value.item()
 
-    def _see(self, observation: Any) -> Sight:
-        parts = self._call(self._parts, observation)
+    def _see(self, observation: Any) -> Observed:
+        parts = self.parts
         flat = [
-            self._checked(part, space, limits)
-            for part, space, limits in zip(
-                parts, self._spaces, self._limits, strict=True
-            )
+            self._vector(observation, key, part) for key, part in parts.state.items()
+        ]
+        goals = [
+            self._vector(observation, key, part) for key, part in parts.goals.items()
+        ]
+        images = [
+            self._image(observation, key, part) for key, part in parts.image.items()
         ]
         none = np.zeros(0, np.float32)
-        return Sight(*flat) if self.has_goals else Sight(flat[0], none, none)
+        state = flat[0] if len(flat) == 1 else np.concatenate([none, *flat])
+        achieved, goal = goals or (none, none)
+        image = images[0] if images else np.zeros((0, 0, 0), np.uint8)
+        return Observed(Obs(state, goal, image), achieved)
 
-    def _parts(self, observation: Any) -> list[Any]:
-        if self.has_goals:
-            return [np.asarray(observation[key]) for key in GOAL_KEYS]
-        if isinstance(self.env.observation_space, spaces.Dict):
-            return [spaces.flatten(self.env.observation_space, observation)]
-        return [np.asarray(observation)]
-
-    def _checked(self, part: Any, space: spaces.Box, limits: tuple) -> np.ndarray:
-        if np.shape(part) != space.shape:
+    def _part(self, observation: Any, key: str, space: spaces.Box) -> np.ndarray:
+        part = self._call(lambda: np.asarray(observation[key] if key else observation))
+        if part.shape != space.shape:
             raise SfpError(
-                f"{self.name} showed an observation of shape {np.shape(part)} "
+                f"{self.name} showed an observation of shape {part.shape} "
                 f"{self._where}, its space says {space.shape}."
             )
+        return part
+
+    def _image(self, observation: Any, key: str, space: spaces.Box) -> np.ndarray:
+        part = self._part(observation, key, space)
+        if part.dtype != space.dtype:
+            raise SfpError(
+                f"{self.name} showed an image of {part.dtype} {self._where}, its space "
+                f"says {space.dtype}."
+            )
+        if part.dtype != np.uint8 and not ((part >= 0) & (part <= 1)).all():
+            raise SfpError(
+                f"{self.name} showed an image outside [0, 1] {self._where}: mend the "
+                "environment, or let it show uint8."
+            )
+        return as_image(part)
+
+    def _vector(self, observation: Any, key: str, space: spaces.Box) -> np.ndarray:
+        part, limits = self._part(observation, key, space), self._limits[key]
         with np.errstate(over="ignore"):  # infinite then, and refused below
             flat = self._call(np.array, part, np.float32).ravel()  # a copy
         # A NaN fails every comparison, so this finds it too.
@@ -292,6 +297,21 @@ class Environment:
                 "space: mend the environment, or widen the space."
             )
         return flat
+
+
+def make_spec(parts: Parts, action: int) -> Spec:
+    """The sizes of what an environment shows and takes."""
+    image: tuple[int, ...] = ()
+    for space in parts.image.values():
+        image = space.shape
+        if channels_first(image):
+            image = (*image[1:], image[0])
+    return Spec(
+        state=sum(size_of(space) for space in parts.state.values()),
+        action=action,
+        goal=size_of(parts.goals[GOAL_KEYS[2]]) if parts.goals else 0,
+        image=image,
+    )
 
 
 def as_type(actions: np.ndarray, dtype: Any) -> np.ndarray:

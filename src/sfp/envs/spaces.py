@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
@@ -9,6 +11,7 @@ from gymnasium import spaces
 from sfp.errors import SfpError
 
 GOAL_KEYS = ("observation", "achieved_goal", "desired_goal")
+CHANNELS = (1, 3, 4)
 TOLERANCE = 1e-5
 """Observations may leave their space by this share of its size: rounding."""
 
@@ -31,32 +34,81 @@ def action_bounds(env: gym.Env, name: str) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-def observation_parts(env: gym.Env, name: str) -> list[spaces.Box]:
-    """The parts of an observation: one, or the three of a goal environment."""
+@dataclass(frozen=True)
+class Parts:
+    """Where an environment shows what, by key; "" is an observation without keys.
+
+    Attributes:
+        state: vectors, in this order behind one another.
+        goals: the achieved and the desired goal; empty without goals.
+        image: at most one.
+    """
+
+    state: dict[str, spaces.Box]
+    goals: dict[str, spaces.Box]
+    image: dict[str, spaces.Box]
+
+
+def observation_parts(env: gym.Env, name: str) -> Parts:
+    """The parts of an observation: vectors, goals and an image."""
     space = env.observation_space
-    parts = [space]
+    shown: dict[str, spaces.Space] = {"": space}
+    goals: dict[str, spaces.Space] = {}
     if isinstance(space, spaces.Dict):
-        if set(GOAL_KEYS) <= set(space.spaces):
-            parts = [space[key] for key in GOAL_KEYS]
-        elif all(isinstance(part, spaces.Box) for part in space.values()):
-            parts = [spaces.flatten_space(space)]
-    if not all(isinstance(part, spaces.Box) for part in parts):
+        shown = dict(space.spaces)
+        if set(GOAL_KEYS) <= set(shown):
+            goals = {key: shown[key] for key in GOAL_KEYS[1:]}
+            shown = {GOAL_KEYS[0]: shown[GOAL_KEYS[0]]}
+    if not all(
+        isinstance(part, spaces.Box) for part in [*shown.values(), *goals.values()]
+    ):
         raise SfpError(
             f"{name} has {type(space).__name__} observations: expected a Box, a Dict "
             f"of Boxes, or of {', '.join(GOAL_KEYS)}. Wrap it "
             "(gymnasium.wrappers.FlattenObservation)."
         )
-    if any(len(part.shape or ()) >= 3 for part in parts):
+    boxes: dict[str, spaces.Box] = shown  # pyright: ignore[reportAssignmentType]
+    images = {key: part for key, part in boxes.items() if len(part.shape) == 3}
+    if len(images) > 1 or any(len(part.shape) > 3 for part in boxes.values()):
         raise SfpError(
-            f"{name} shows pictures: expected vectors of numbers. Learning from pixels "
-            "is not there yet; give the state, or features of the picture."
+            f"{name} shows {', '.join(images) or 'arrays of four axes'}: expected one "
+            "image of height x width x channels at most. Stack images into one."
         )
-    if len(parts) == 3 and parts[1].shape != parts[2].shape:
+    for key, part in images.items():
+        check_image(part, f"the image {key} of {name}".replace("  ", " "))
+    if goals and len({part.shape for part in goals.values()}) > 1:
+        first, second = goals.values()
         raise SfpError(
-            f"{name} has achieved goals of shape {parts[1].shape} and desired ones of "
-            f"{parts[2].shape}: expected the same."
+            f"{name} has achieved goals of shape {first.shape} and desired ones of "
+            f"{second.shape}: expected the same."
         )
-    return parts  # pyright: ignore[reportReturnType]
+    state = {key: part for key, part in boxes.items() if key not in images}
+    return Parts(state, goals, images)  # pyright: ignore[reportArgumentType]
+
+
+def check_image(space: spaces.Box, called: str) -> None:
+    """Refuse images that are neither bytes nor numbers within [0, 1]."""
+    whole = space.dtype == np.uint8
+    unit = np.issubdtype(space.dtype, np.floating) and (space.low == 0).all()
+    if not whole and not (unit and (space.high == 1).all()):
+        raise SfpError(
+            f"{called} is {space.dtype} within [{space.low.min():g}, "
+            f"{space.high.max():g}]: expected uint8, or numbers within [0, 1]."
+        )
+
+
+def channels_first(shape: tuple[int, ...]) -> bool:
+    """Whether an image has its channels in front, as PyTorch's have."""
+    return shape[0] in CHANNELS and shape[-1] not in CHANNELS
+
+
+def as_image(part: np.ndarray) -> np.ndarray:
+    """Height x width x channels in uint8."""
+    if channels_first(part.shape[-3:]):
+        part = np.moveaxis(part, -3, -1)
+    if part.dtype != np.uint8:
+        part = np.rint(255.0 * part).astype(np.uint8)
+    return np.array(part)  # a copy
 
 
 def check_wrappers(env: gym.Env, name: str) -> None:
@@ -72,7 +124,7 @@ def check_wrappers(env: gym.Env, name: str) -> None:
 
 
 def size_of(space: spaces.Box) -> int:
-    """Numbers in a part."""
+    """Dimensions of a part."""
     return int(np.prod(space.shape))
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sfp.config import GROUPS
+from sfp.config import DEFAULTS
 from sfp.envs.parameters import slug
 from sfp.errors import SfpError
 from sfp.experiments.recipes import PriorRecipe, Recording, Words
@@ -170,11 +170,10 @@ class Walk:
 def make_settings(given: dict[str, object], steps: int) -> tuple[Setting, ...]:
     """Settings of a run of that many steps, checked; defaults are left out."""
     values = _resolved({**given, "steps": steps})
-    defaults = {field.name: field.default for g in GROUPS for field in fields(g)}
     return tuple(
         (name, values[name])
         for name in sorted(given)
-        if name != "steps" and values[name] != defaults[name]
+        if name != "steps" and values[name] != DEFAULTS[name]
     )
 
 

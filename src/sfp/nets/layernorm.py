@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.nets.mlp import MLP
-
-EPSILON = 1e-6
+from sfp.nets.namespace import normalise, relu
 
 
 class NormedMLP(MLP):
@@ -27,13 +26,11 @@ class NormedMLP(MLP):
         self.gains = tuple(jnp.ones(size) for size in sizes[1:-1])
         self.offsets = tuple(jnp.zeros(size) for size in sizes[1:-1])
 
-    def __call__(self, x: Float[Array, " inputs"]) -> Float[Array, " outputs"]:
-        """One input, one output; callers `vmap`."""
+    def __call__(self, x: Any) -> Any:
+        """Leading axes are free; with NumPy weights it computes in NumPy."""
         hidden = zip(
             self.weights[:-1], self.biases[:-1], self.gains, self.offsets, strict=True
         )
         for weight, bias, gain, offset in hidden:
-            x = x @ weight + bias
-            x = (x - x.mean()) * jax.lax.rsqrt(x.var() + EPSILON)
-            x = jax.nn.relu(gain * x + offset)
+            x = relu(gain * normalise(x @ weight + bias) + offset)
         return x @ self.weights[-1] + self.biases[-1]

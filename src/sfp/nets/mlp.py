@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from operator import add
+from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
+
+from sfp.nets.namespace import relu
 
 
 class MLP(eqx.Module):
@@ -39,10 +42,10 @@ class MLP(eqx.Module):
             )
         self.weights, self.biases = tuple(weights), tuple(biases)
 
-    def __call__(self, x: Float[Array, " inputs"]) -> Float[Array, " outputs"]:
-        """One input, one output; callers `vmap`."""
+    def __call__(self, x: Any) -> Any:
+        """Leading axes are free; with NumPy weights it computes in NumPy."""
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = jax.nn.relu(x @ weight + bias)
+            x = relu(x @ weight + bias)
         return x @ self.weights[-1] + self.biases[-1]
 
     def hidden_columns(

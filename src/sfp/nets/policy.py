@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.nets.mlp import MLP
+from sfp.nets.namespace import namespace
 
 LOG_STD = (-20.0, 2.0)
 """Bounds of log σ: beyond them tanh saturates or exp underflows."""
@@ -19,36 +22,43 @@ class Policy(eqx.Module):
     net: MLP
 
     def __init__(
-        self, obs: int, action: int, *, width: int, depth: int, key: PRNGKeyArray
+        self, features: int, action: int, *, width: int, depth: int, key: PRNGKeyArray
     ):
-        self.net = MLP([obs, *[width] * depth, 2 * action], key=key)
+        self.net = MLP([features, *[width] * depth, 2 * action], key=key)
 
-    def __call__(
-        self, obs: Float[Array, " obs"]
-    ) -> tuple[Float[Array, " dims"], Float[Array, " dims"]]:
-        """μ and log σ."""
-        mean, log_std = jnp.split(self.net(obs), 2)
-        return mean, jnp.clip(log_std, *LOG_STD)
+    def __call__(self, features: Any) -> tuple[Any, Any]:
+        """μ and log σ, in NumPy or in JAX."""
+        out = self.net(features)
+        xp = namespace(out)
+        mean, log_std = xp.split(out, 2, axis=-1)
+        return mean, xp.clip(log_std, *LOG_STD)
 
-    def mean(self, obs: Float[Array, " obs"]) -> Float[Array, " dims"]:
+    def mean(self, features: Any) -> Any:
         """What is executed at test time."""
-        return jnp.tanh(self(obs)[0])
+        mean, _ = self(features)
+        return namespace(mean).tanh(mean)
+
+    def shaken(self, features: Any, noise: Any) -> Any:
+        """The action for given standard normal noise."""
+        mean, log_std = self(features)
+        xp = namespace(mean)
+        return xp.tanh(mean + xp.exp(log_std) * noise)
 
     def sample(
-        self, key: PRNGKeyArray, obs: Float[Array, " obs"]
+        self, key: PRNGKeyArray, features: Float[Array, " features"]
     ) -> tuple[Float[Array, " dims"], Float[Array, ""]]:
         """An action, differentiable in the weights, with log π(a | s)."""
-        mean, log_std = self(obs)
+        mean, log_std = self(features)
         noise = jax.random.normal(key, mean.shape)
         before = mean + jnp.exp(log_std) * noise
         gaussian = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2 * jnp.pi)
         return jnp.tanh(before), (gaussian - log_slope(before)).sum()
 
     def log_prob(
-        self, obs: Float[Array, " obs"], action: Float[Array, " dims"]
+        self, features: Float[Array, " features"], action: Float[Array, " dims"]
     ) -> Float[Array, ""]:
         """Log π(a | s) of an action strictly inside the box."""
-        mean, log_std = self(obs)
+        mean, log_std = self(features)
         before = jnp.arctanh(action)
         noise = (before - mean) * jnp.exp(-log_std)
         gaussian = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2 * jnp.pi)

@@ -15,15 +15,11 @@ def check_prior(prior: Prior, called: str, environment: Environment) -> None:
     """Refuse a prior whose actions or states are others than the environment's."""
     check_actions(prior, environment.low, environment.high, called)
     check_names(prior, environment.env.metadata.get("action_names", ()), called)
-    seen = len(prior.frame.state_mean)
-    if seen not in (
-        0,
-        environment.obs_size,
-        environment.obs_size + environment.goal_size,
-    ):
+    seen, spec = len(prior.frame.state_mean), environment.spec
+    if seen not in (0, spec.state, spec.inputs):
         raise SfpError(
             f"{called} sees a state of {seen} numbers, {environment.name} shows "
-            f"{environment.obs_size} (and {environment.goal_size} of the goal). "
+            f"{spec.state} (and {spec.goal} of the goal). "
             "A state-free prior would work."
         )
 

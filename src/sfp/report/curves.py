@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from sfp.envs.layout import Layout
 from sfp.envs.registry import get_task
 from sfp.errors import SfpError
-from sfp.explore.figures import COLOURS, STYLES, draw_maze
+from sfp.exploration.figures import COLOURS, STYLES, draw_maze
 from sfp.report.records import RunRecord, column
 from sfp.training.evaluate import evaluate_policy
 from sfp.training.trained import Trained
@@ -82,9 +82,9 @@ def play_walks(run: RunRecord, episodes: int = 5) -> list[Walk]:
     size = layout.high - layout.low
     found = []
     for episode in played:
-        path = np.stack([sight.achieved for sight in episode.sights])
+        path = np.stack([seen.achieved for seen in episode.observed])
         met = np.flatnonzero(np.array(episode.rewards) > 0)
-        goal = episode.sights[0].goal * size + layout.low
+        goal = episode.observed[0].obs.goal * size + layout.low
         reached = int(met[0]) + 1 if len(met) else None
         found.append(Walk(path * size + layout.low, goal, reached))
     return found

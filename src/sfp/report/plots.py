@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, PercentFormatter
 
-from sfp.explore.figures import COLOURS, STYLES, save
+from sfp.exploration.figures import COLOURS, STYLES, save
 from sfp.report.comparison import Comparison, claim_rows, final_rows, points
 from sfp.report.groups import METRICS, Curve
 from sfp.report.markdown import save_markdown

@@ -5,20 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sfp.config import GROUPS
+from sfp.config import DEFAULTS
 from sfp.errors import SfpError
 from sfp.training.evaluate import solved_at
 from sfp.training.folder import CONFIG, FINISHED, UNTOLD, VERSIONS
 from sfp.training.log import Row, read_table
-
-DEFAULTS: dict[str, Any] = {
-    field.name: field.default for group in GROUPS for field in fields(group)
-}
-"""Settings that a run of an earlier version does not name."""
 
 APART = ("steps", "until_solved", "threads")
 """Settings that make no other variant of a method: how long, and on what."""

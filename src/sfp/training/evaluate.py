@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfp.agents.base import Act
-from sfp.envs.adapter import Environment, Sight, make_env
+from sfp.agents.controller import Controller
+from sfp.envs.adapter import Environment, Observed, make_env
 from sfp.errors import SfpError
 from sfp.training.log import Row
-from sfp.training.trained import Trained
+from sfp.training.trained import Trained, episode_rng
 from sfp.training.video import RATE, Film
 from sfp.types import Image
 
@@ -25,15 +25,12 @@ The first ten see every corner of `room`."""
 LONGEST = 10_000
 """An episode without a time limit of its own is cut off here."""
 
-Tester = Callable[[int], Act]
-"""Who acts in the test episode of a seed."""
-
 
 @dataclass
 class Episode:
     """A test episode: what was seen, its return, and whether the goal was reached."""
 
-    sights: list[Sight]
+    observed: list[Observed]
     rewards: list[float]
     success: bool | None
 
@@ -43,14 +40,21 @@ class Episode:
         return float(sum(self.rewards))
 
 
-def play(environment: Environment, act: Act, seed: int) -> Episode:
-    """One episode."""
-    sight = environment.reset(seed)
-    episode = Episode([sight], [], None)
+def play(
+    environment: Environment,
+    controller: Controller,
+    seed: int,
+    watch: Callable[[], None] = lambda: None,
+) -> Episode:
+    """One episode; `watch` is called before every step."""
+    observed, rng = environment.reset(seed), episode_rng(seed)
+    episode, memory = Episode([observed], [], None), controller.begin(rng)
     for _ in range(LONGEST):
-        outcome = environment.step(act(sight.state))
-        sight = outcome.sight
-        episode.sights.append(sight)
+        watch()
+        action, memory = controller.act(memory, observed.obs, rng)
+        outcome = environment.step(action)
+        observed = outcome.observed
+        episode.observed.append(observed)
         episode.rewards.append(outcome.reward)
         if outcome.success is not None:
             episode.success = bool(episode.success) or outcome.success
@@ -67,16 +71,18 @@ def play(environment: Environment, act: Act, seed: int) -> Episode:
 
 def evaluate(
     environment: Environment,
-    tester: Tester,
+    controller: Controller,
     episodes: int,
+    *,
     first_seed: int = FIRST_SEED,
+    watch: Callable[[], None] = lambda: None,
 ) -> tuple[Row, list[Episode]]:
     """Test episodes, and the row of `eval.csv` that sums them up.
 
     An episode succeeds if the goal is reached at some step of it.
     """
     seeds = range(first_seed, first_seed + episodes)
-    played = [play(environment, tester(seed), seed) for seed in seeds]
+    played = [play(environment, controller, seed, watch) for seed in seeds]
     totals = np.array([episode.total for episode in played])
     told = any(episode.success is not None for episode in played)
     # Some environments speak of success only when there is one.
@@ -107,18 +113,14 @@ def evaluate_policy(
     trained.check(environment)
     every = max(1, round(env.metadata.get("render_fps", RATE) / RATE))
 
-    def tester(seed: int) -> Act:
-        acts, steps = trained.tester(seed), itertools.count()
+    steps = itertools.count()
 
-        def act(state: np.ndarray) -> np.ndarray:
-            if film and next(steps) % every == 0:
-                film(_picture(env.render(), task))
-            progress()
-            return acts(state)
+    def watch() -> None:
+        if film and next(steps) % every == 0:
+            film(_picture(env.render(), task))
+        progress()
 
-        return act
-
-    result = evaluate(environment, tester, episodes)
+    result = evaluate(environment, trained.controller, episodes, watch=watch)
     env.close()
     return result
 

@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from sfp.config import DEFAULTS
 from sfp.errors import Busy, SfpError
 from sfp.files import atomic_file, is_locked
 
@@ -52,7 +53,7 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
     for name in UNTOLD:
         if isinstance(held, dict) and name not in held:
             wanted.pop(name, None)
-    changes = _changes(held, wanted)
+    changes = _changes(_settled(folder, held, wanted), _settled(folder, wanted, wanted))
     if changes:
         raise SfpError(
             f"{folder} holds a run with other settings ({changes}): give the same "
@@ -65,6 +66,27 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
             "perhaps not bit for bit.",
             stacklevel=2,
         )
+
+
+def _settled(folder: Path, config: Any, asked: dict[str, Any]) -> Any:
+    """A config with its settings flat: the method's own, by default what they were.
+
+    A setting of another method, or one that came later, makes no other run.
+    """
+    if not isinstance(config, dict):
+        return config
+    flat = {k: v for g in config.values() if isinstance(g, dict) for k, v in g.items()}
+    gone = sorted(flat.keys() - DEFAULTS.keys())
+    if gone:
+        raise SfpError(
+            f"{folder} holds a run with the option {gone[0]}, which this version does "
+            "not have: finish it with the version that began it."
+        )
+    own = [k for g in asked.values() if isinstance(g, dict) for k in g]
+    plain = {k: v for k, v in config.items() if not isinstance(v, dict)}
+    told = [k for k, v in asked.items() if not isinstance(v, dict)]
+    settings = {name: flat.get(name, DEFAULTS[name]) for name in own}
+    return dict.fromkeys(told) | plain | settings
 
 
 def _read(path: Path) -> Any:

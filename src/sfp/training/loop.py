@@ -14,7 +14,6 @@ from jaxtyping import PRNGKeyArray
 from sfp.agents.base import Agent, Metrics
 from sfp.config import Schedule
 from sfp.data.batch import Batch
-from sfp.data.demonstrations import HalfReplay
 from sfp.data.replay import EpisodeReplay
 from sfp.envs.adapter import Environment
 from sfp.errors import Interrupted, SfpError
@@ -22,7 +21,6 @@ from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import evaluate, solved_at
 from sfp.training.log import Clock, Log
 from sfp.training.rollout import Rollout
-from sfp.training.trained import episode_rng
 
 
 def train(
@@ -77,7 +75,7 @@ def train(
     while not done():
         rollout.explore(agent.actor(state), schedule.iteration)
         step = rollout.step
-        if replay.hindsight or isinstance(replay, HalfReplay):
+        if replay.checks_rewards:
             environment.check_rewards(*replay.newest(schedule.iteration))
         if step >= schedule.update_after:
             rng = np.random.default_rng([seed, 2, step])
@@ -90,12 +88,8 @@ def train(
             log.write("train", step, rollout.summary())
             log.write("timing", step, clock.read(step))
         if _passed(step, schedule.eval_every, schedule.iteration):
-            actor = jax.tree.map(np.asarray, agent.actor(state))
-            row, _ = evaluate(
-                test_environment,
-                lambda seed, actor=actor: agent.tester(actor, episode_rng(seed)),
-                schedule.eval_episodes,
-            )
+            controller = agent.controller(jax.tree.map(np.asarray, agent.actor(state)))
+            row, _ = evaluate(test_environment, controller, schedule.eval_episodes)
             log.write("eval", step, row)
         progress(step)
         if done():
@@ -126,7 +120,7 @@ def compile_updates(
 
 def _tree(state: Any, rollout: Rollout, meta: dict[str, Any]) -> dict[str, Any]:
     """What a checkpoint holds as arrays."""
-    actions = np.zeros((meta["actions"], rollout.environment.action_size), np.float32)
+    actions = np.zeros((meta["actions"], rollout.environment.spec.action), np.float32)
     if len(rollout.actions) == len(actions) > 0:
         actions = np.stack(rollout.actions)
     return {"state": state, "memory": rollout.memory, "actions": actions}

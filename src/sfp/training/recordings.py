@@ -8,16 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from sfp.agents.methods import Method
-from sfp.data.demonstrations import HalfReplay, fill_replay
-from sfp.data.replay import EpisodeReplay
 from sfp.data.sources import load
 from sfp.data.trajectories import Trajectories
 from sfp.envs.adapter import Environment
 from sfp.errors import SfpError
 from sfp.priors.compatibility import check_bounds
-
-PROBES = 10
-"""Episodes whose beginnings show where an observation holds the achieved goal."""
 
 
 def fitting_recordings(
@@ -51,7 +46,7 @@ def fitting_recordings(
                 "recording or leave that episode out."
             )
     check_bounds(data.low, data.high, environment.low, environment.high, data.source)
-    sizes = {"observations": environment.obs_size, "goals": environment.goal_size}
+    sizes = {"observations": environment.spec.state, "goals": environment.spec.goal}
     for column in columns:
         size = np.shape(getattr(data, column))[1]
         if size != sizes[column]:
@@ -61,46 +56,3 @@ def fitting_recordings(
                 "state-free prior (method sfp) needs actions alone."
             )
     return data if environment.has_goals else replace(data, goals=None)
-
-
-def half_replay(
-    replay: EpisodeReplay, demonstrations: Trajectories, environment: Environment
-) -> HalfReplay:
-    """The same replay, with recordings for one half of every batch."""
-    if not environment.has_goals:
-        raise SfpError(
-            f"method rlpd needs goals: the rewards of recordings follow from them, and "
-            f"{environment.name} has none."
-        )
-    options = {
-        "n_step": replay.n_step,
-        "gamma": replay.gamma,
-        "hindsight": replay.hindsight,
-        "reward": environment.rewards,
-    }
-    try:
-        environment.check_hindsight()
-    except SfpError as error:
-        raise SfpError(
-            f"method rlpd computes the rewards of recordings: {error}"
-        ) from None
-    part = _achieved_part(environment)
-    filled = fill_replay(demonstrations, part=part, **options)
-    return HalfReplay(replay.capacity, replay.sizes, demonstrations=filled, **options)
-
-
-def _achieved_part(environment: Environment) -> slice:
-    """Where an observation holds the goal that it achieves."""
-    rng, sights = np.random.default_rng(0), []
-    for seed in range(PROBES):
-        sights.append(environment.reset(seed))
-        outcome = environment.step(rng.uniform(-1.0, 1.0, environment.action_size))
-        sights.append(outcome.sight)
-    for first in range(environment.obs_size - environment.goal_size + 1):
-        part = slice(first, first + environment.goal_size)
-        if all(np.array_equal(s.obs[part], s.achieved) for s in sights):
-            return part
-    raise SfpError(
-        f"{environment.name} does not show the achieved goal within its observation: "
-        "method rlpd cannot tell what recorded states achieved."
-    )

@@ -10,8 +10,8 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from sfp.agents.base import Agent, Memory, Turn
-from sfp.data.replay import EpisodeReplay, Moment
-from sfp.envs.adapter import Environment, Outcome, Sight
+from sfp.data.replay import EpisodeReplay, TimeStep
+from sfp.envs.adapter import Environment, Observed, Outcome
 from sfp.errors import SfpError
 from sfp.training.evaluate import TEST_SEEDS
 
@@ -34,7 +34,7 @@ class Rollout:
     Args:
         environment: to act in.
         agent: who acts.
-        replay: gets every moment.
+        replay: gets every time step at which the agent chooses.
         seed: of the run.
         key: for the proposals that the replay keeps.
         warmup: steps of initial exploration.
@@ -65,35 +65,30 @@ class Rollout:
         self.total, self.success = 0.0, None
         self.told = self._warned = False
         self.exact = True
-        self._sight: Sight | None = None
+        self._observed: Observed | None = None
 
     def explore(self, actor: Any, count: int) -> None:
         """Some steps of Algorithm 1, lines 4 to 11."""
         rng = np.random.default_rng([self.seed, 3, self.step])
         actor, first = jax.tree.map(np.asarray, actor), self.replay.count
-        if self._sight is None:
+        if self._observed is None:
             self._new_episode(rng)
         for _ in range(count):
-            assert self._sight is not None
+            assert self._observed is not None
             phase = "warmup" if self.step < self.warmup else "train"
-            turn = Turn(self._sight.state, rng, phase)
+            turn = Turn(self._observed.obs, rng, phase)
             decision, self.memory = self.agent.act(actor, self.memory, turn)
             outcome = self.environment.step(decision.action)
             self.step += 1
             self.actions.append(decision.action)
-            self._sight = outcome.sight
-            self.replay.add(
-                decision.learned,
-                outcome.reward,
-                self._moment(),
-                terminated=outcome.terminated,
-            )
+            self._observed = outcome.observed
+            self._store(decision.chosen, outcome)
             for name, value in decision.info.items():
                 self.note(name, value)
             self._account(outcome)
             if outcome.terminated or outcome.truncated:
                 self._end_episode(rng)
-        if self.agent.bank:
+        if self.replay.sizes.bank:
             self._fill_bank(first, count + 2)
 
     def note(self, name: str, value: float) -> None:
@@ -103,20 +98,18 @@ class Rollout:
     def summary(self) -> dict[str, float | None]:
         """A row of `train.csv` from what was noted since the last one."""
         noted, self.pending = self.pending, {}
-        mixing, prior = noted.pop("mixing", []), noted.pop("prior", [])
-        row: dict[str, float | None] = {
-            "charts/episodes": float(self.episode),
-            **{name: float(np.mean(values)) for name, values in noted.items()},
-        }
-        if mixing:
-            row["mixing/mean"] = float(np.mean(mixing))
-            row["mixing/prior_share"] = float(np.mean(prior))
-            for percent in (10, 50, 90):
-                row[f"mixing/p{percent}"] = float(np.percentile(mixing, percent))
+        row: dict[str, float | None] = {"charts/episodes": float(self.episode)}
+        for name, values in noted.items():
+            if name in self.agent.spread:
+                row[f"{name}/mean"] = float(np.mean(values))
+                for percent in (10, 50, 90):
+                    row[f"{name}/p{percent}"] = float(np.percentile(values, percent))
+            else:
+                row[name] = float(np.mean(values))
         return row
 
     def restore(self, saved: dict[str, Any], memory: Memory, actions: Any) -> None:
-        """Come back to a stored moment by playing its episode again.
+        """Come back to a stored time step by playing its episode again.
 
         If the environment does not follow, a new episode begins and `exact` is False.
         """
@@ -126,8 +119,8 @@ class Rollout:
         self.pending = {k: list(v) for k, v in saved["pending"].items()}
         self.memory = memory
         self.actions, self.exact = list(np.asarray(actions)), saved["exact"]
-        self._sight = self._replayed()
-        if self._sight is not None:
+        self._observed = self._replayed()
+        if self._observed is not None:
             return
         warnings.warn(
             f"{self.environment.name} did not come back to the stored observation: "
@@ -149,26 +142,29 @@ class Rollout:
             "exact": self.exact,
         }
 
-    def _replayed(self) -> Sight | None:
+    def _replayed(self) -> Observed | None:
         """What the stored actions lead to, if that is what they led to before."""
         try:
-            sight = self.environment.reset(episode_seed(self.seed, self.episode))
+            observed = self.environment.reset(episode_seed(self.seed, self.episode))
             for action in self.actions:
                 outcome = self.environment.step(action)
                 if outcome.terminated or outcome.truncated:
                     return None
-                sight = outcome.sight
+                observed = outcome.observed
         except SfpError:  # an environment that errs when it is not as it was
             return None
-        newest = (self.replay.count - 1) % self.replay.capacity
+        newest, columns = self.replay.newest_step, self.replay.columns
+        shown = {"obs": observed.obs.state, "goal": observed.obs.goal}
+        shown |= {"achieved": observed.achieved, "image": observed.obs.image}
         same = all(
-            np.array_equal(getattr(sight, part), self.replay.columns[part][newest])
-            for part in ("obs", "achieved", "goal")
+            np.array_equal(part, columns[name][newest])
+            for name, part in shown.items()
+            if name in columns
         )
-        return sight if same else None
+        return observed if same else None
 
     def _fill_bank(self, first: int, size: int) -> None:
-        """Let the prior propose for the new moments, `size` at a time: one program."""
+        """Let the priors propose for new time steps, `size` at a time: one program."""
         first = max(first, self.replay.count - self.replay.capacity)
         histories = self.replay.histories(first)
         key, proposals = jax.random.fold_in(self._key, self.step), []
@@ -180,10 +176,10 @@ class Rollout:
         self.replay.fill(first, np.concatenate(proposals))
 
     def _new_episode(self, rng: np.random.Generator) -> None:
-        self._sight = self.environment.reset(episode_seed(self.seed, self.episode))
+        self._observed = self.environment.reset(episode_seed(self.seed, self.episode))
         self.memory = self.agent.begin(rng)
         self.actions, self.total, self.success = [], 0.0, None
-        self.replay.begin(self._moment())
+        self.replay.begin(self._time_step())
 
     def _end_episode(self, rng: np.random.Generator) -> None:
         self.note("charts/episodic_return", self.total)
@@ -206,7 +202,17 @@ class Rollout:
         if outcome.success is not None:
             self.told, self.success = True, bool(self.success) or outcome.success
 
-    def _moment(self) -> Moment:
-        assert self._sight is not None
-        sight, history = self._sight, self.memory.history.ravel()
-        return Moment(sight.obs, sight.achieved, sight.goal, history)
+    def _store(self, chosen: np.ndarray | None, outcome: Outcome) -> None:
+        """A new choice, or more of what the last one led to."""
+        led_to, over = self._time_step(), outcome.terminated
+        if chosen is None:
+            self.replay.amend(outcome.reward, led_to, terminated=over)
+        else:
+            self.replay.add(chosen, outcome.reward, led_to, terminated=over)
+
+    def _time_step(self) -> TimeStep:
+        assert self._observed is not None
+        obs, history = self._observed.obs, self.memory.history.ravel()
+        return TimeStep(
+            obs.state, self._observed.achieved, obs.goal, history, obs.image
+        )

@@ -13,21 +13,22 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import jax
 import numpy as np
 
 from sfp.agents.base import Agent
-from sfp.agents.methods import Ingredients, get_method
-from sfp.agents.parrot import Parrot
-from sfp.agents.rlpd import RLPD
+from sfp.agents.methods import Ingredients, Method, get_method
+from sfp.agents.own import OWN, called_agent, check_no_ingredients, make_agent
 from sfp.compute import threads
-from sfp.config import Mixture, Networks, Rivals, Schedule
-from sfp.data.replay import EpisodeReplay, Sizes
+from sfp.config import Networks, Schedule
+from sfp.data.replay import EpisodeReplay
 from sfp.data.trajectories import Trajectories
 from sfp.envs.adapter import Environment, make_env
 from sfp.envs.identity import identify
 from sfp.envs.registry import canonical, suite_of
 from sfp.errors import SfpError, at_least, unknown
 from sfp.files import atomic_file, locked, sweep_all
+from sfp.observation import Spec
 from sfp.priors.base import Prior
 from sfp.priors.compatibility import check_prior
 from sfp.priors.store import fingerprint, load_prior
@@ -36,7 +37,7 @@ from sfp.training.evaluate import solved_at
 from sfp.training.folder import FINISHED, check_config, check_folder
 from sfp.training.log import Listener, Log, read_table
 from sfp.training.loop import train as loop
-from sfp.training.recordings import fitting_recordings, half_replay
+from sfp.training.recordings import fitting_recordings
 from sfp.training.settings import HELP, configure
 from sfp.training.trained import Trained, make_spec
 
@@ -56,8 +57,7 @@ class Run:
         threads: sums depend on their number.
         schedule: what happens when.
         networks: sizes and optimisation.
-        mixture: how a prior is mixed in.
-        rivals: what single methods have.
+        options: settings that belong to the method.
         env: what the task's name does not say of the environment.
         beside: fingerprint of the states beside the recorded actions, if any.
     """
@@ -70,8 +70,7 @@ class Run:
     threads: int
     schedule: Schedule
     networks: Networks
-    mixture: Mixture
-    rivals: Rivals
+    options: dict[str, Any]
     env: str | None = None
     beside: str | None = None
 
@@ -80,6 +79,7 @@ def train(
     env: str | gym.Env,
     *,
     method: str = "sfp",
+    agent: Callable[[Spec], Agent] | None = None,
     prior: str | Path | Prior | None = None,
     data: str | Path | Trajectories | None = None,
     seed: int = 0,
@@ -97,18 +97,20 @@ def train(
     Args:
         env: a task's name, a Gymnasium id, or an environment.
         method: a name from `METHODS`.
+        agent: an agent of your own instead of a method: a class or function that makes
+            one for the sizes of the environment, such as `sfp.SAC`.
         prior: a fitted one, its folder, or the name of a shipped one.
         data: recordings or their name, for methods that learn from them in training.
         seed: the same seed gives the same bits.
         preset: `default`, or `paper`: hindsight 4 for every method that allows it.
         out: folder of the run: tables, events, checkpoints, the policy. Without it
             nothing is written.
-        resume: go on with the run in `out`.
+        resume: resume the run in `out`.
         eval_env: for tests; needed if `env` cannot be made anew from its `spec`.
         listeners: called with the step and every new row.
         progress: called with the step after every iteration.
         report: called with the share that is done of what comes before the first step.
-        **settings: fields of `Schedule`, `Networks`, `Mixture` and `Rivals`.
+        **settings: fields of `Schedule`, `Networks`, `Mixture` and `Baselines`.
 
     Returns:
         The policy, with `predict`, `save` and `load`.
@@ -118,7 +120,7 @@ def train(
         raise SfpError(f"expected a seed below 2**32, received {seed}.")
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS, HELP)
-    schedule, networks, mixture, rivals = configure(settings)
+    schedule, networks, mixture, baselines = configure(settings)
     environment = Environment(
         make_env(env), canonical(env) if isinstance(env, str) else None
     )
@@ -128,40 +130,24 @@ def train(
     called = str(prior) if isinstance(prior, str | Path) else "the prior"
     if isinstance(prior, str | Path):
         prior = load_prior(prior)
-    suite = suite_of(environment.env)
-    chosen = get_method(method, prior, data)
+    if agent is not None:
+        method = called_agent(agent, method)
+        check_no_ingredients(prior, data)
+    chosen = OWN if agent is not None else get_method(method, prior, data)
     if prior is not None:
         check_prior(prior, called, environment)
     if data is not None:
         data = fitting_recordings(data, method, chosen, environment)
-    if schedule.hindsight and not chosen.relabels:
-        raise SfpError(
-            f"method {method} allows no hindsight: under another goal its actions mean "
-            "something else. Leave hindsight out."
-        )
-    if schedule.hindsight is None:
-        paper = preset == "paper" and chosen.relabels
-        default = 4.0 if paper else _of(chosen.hindsight, suite)
-        can = environment.has_goals and not environment.no_hindsight
-        schedule = replace(schedule, hindsight=default if can else 0.0)
-    if schedule.hindsight:
-        environment.check_hindsight()
+    suite = suite_of(environment.env)
+    schedule = _relabelled(schedule, method, chosen, environment, preset, suite)
     if networks.alpha is None:
         networks = replace(networks, alpha=_of(chosen.alpha, suite))
-    agent = chosen.build(
-        Ingredients(
-            environment.obs_size,
-            environment.goal_size,
-            environment.action_size,
-            schedule,
-            networks,
-            mixture,
-            rivals,
-            prior,
-            data,
-            report,
-        )
-    )
+    if agent is not None:
+        made = make_agent(agent, environment.spec, saved=out is not None)
+    else:
+        groups = schedule, networks, mixture, baselines
+        made = chosen.build(Ingredients(environment.spec, *groups, prior, data, report))
+    flat = asdict(mixture) | asdict(baselines)
     run = Run(
         task=environment.name,
         method=method,
@@ -171,15 +157,14 @@ def train(
         threads=threads(),
         schedule=schedule,
         networks=networks,
-        mixture=mixture,
-        rivals=rivals,
+        options={name: flat[name] for name in chosen.options},
         env=identify(env) or None,
         beside=_beside(data) if data is not None else None,
     )
     environments = environment, test_environment
-    replay = make_replay(schedule, agent, environment)
+    replay = made.replay(schedule, environment)
     if out is None:
-        return _run(run, agent, environments, replay, None, listeners, progress)
+        return _run(run, made, environments, replay, None, listeners, progress)
     folder = Path(out)
     check_folder(folder, resume=resume)
     with locked(folder, "training in"):
@@ -189,7 +174,7 @@ def train(
             trained = Trained.load(folder)
             trained.evaluations = read_table(folder, "eval")
             return trained
-        return _run(run, agent, environments, replay, folder, listeners, progress)
+        return _run(run, made, environments, replay, folder, listeners, progress)
 
 
 def _run(
@@ -215,11 +200,9 @@ def _run(
             interrupted=interrupted,
             progress=progress,
         )
-    actor = agent.actor(state)
-    policy = getattr(actor, "policy", actor)
-    flow = agent.prior if isinstance(agent, Parrot) else None
-    spec = make_spec(environments[0], run.method, policy, run.env)
-    trained = Trained(policy, spec, flow=flow)
+    actor = jax.tree.map(np.asarray, agent.actor(state))
+    spec = make_spec(environments[0], run.method, run.networks, run.env)
+    trained = Trained(agent.controller(actor), spec)
     trained.evaluations = log.rows["eval"]
     if folder and checkpoints:
         trained.save(folder / "policy", force=True)
@@ -231,29 +214,28 @@ def _run(
     return trained
 
 
-def make_replay(
-    schedule: Schedule, agent: Agent, environment: Environment
-) -> EpisodeReplay:
-    """The replay that an agent needs in an environment."""
-    memory = agent.begin(np.random.default_rng(0))
-    sizes = Sizes(
-        obs=environment.obs_size,
-        action=environment.action_size,
-        goal=environment.goal_size,
-        history=memory.history.size,
-        bank=agent.bank,
-    )
-    replay = EpisodeReplay(
-        schedule.capacity,
-        sizes,
-        n_step=schedule.n_step,
-        gamma=schedule.gamma,
-        hindsight=schedule.hindsight or 0.0,
-        reward=environment.rewards if environment.has_goals else None,
-    )
-    if isinstance(agent, RLPD):
-        return half_replay(replay, agent.demonstrations, environment)
-    return replay
+def _relabelled(
+    schedule: Schedule,
+    method: str,
+    chosen: Method,
+    environment: Environment,
+    preset: str,
+    suite: str,
+) -> Schedule:
+    """The schedule with its hindsight settled, if the method and the goals allow it."""
+    if schedule.hindsight and not chosen.relabels:
+        raise SfpError(
+            f"method {method} allows no hindsight: under another goal its actions mean "
+            "something else. Leave hindsight out."
+        )
+    if schedule.hindsight is None:
+        paper = preset == "paper" and chosen.relabels
+        default = 4.0 if paper else _of(chosen.hindsight, suite)
+        can = environment.has_goals and not environment.no_hindsight
+        schedule = replace(schedule, hindsight=default if can else 0.0)
+    if schedule.hindsight:
+        environment.check_hindsight()
+    return schedule
 
 
 def _again(env: str | gym.Env) -> gym.Env:

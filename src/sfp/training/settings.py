@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from sfp.config import GROUPS, Mixture, Networks, Rivals, Schedule
+from sfp.config import GROUPS, Baselines, Mixture, Networks, Schedule
 from sfp.errors import SfpError, unknown
 
 NUMBER = int | float | np.integer | np.floating
@@ -16,7 +16,7 @@ HELP = "See `sfp train --help`."
 
 def configure(
     settings: dict[str, Any],
-) -> tuple[Schedule, Networks, Mixture, Rivals]:
+) -> tuple[Schedule, Networks, Mixture, Baselines]:
     """The groups of settings, from their flat names."""
     made, left = [], dict(settings)
     for group in GROUPS:

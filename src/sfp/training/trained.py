@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sfp.agents.acting import mean_action
-from sfp.agents.base import Act, draw_seed, shifted
-from sfp.agents.parrot import compile_warp, warping
+from sfp.agents.controller import Greedy, Warped
 from sfp.arrays import load_tree, save_tree
+from sfp.config import Networks
 from sfp.envs.adapter import Environment, as_type
+from sfp.envs.spaces import as_image, channels_first
 from sfp.errors import SfpError
 from sfp.files import atomic_folder, verify_checksums
+from sfp.nets.encoder import Flat, make_encoder
 from sfp.nets.policy import Policy
-from sfp.priors.base import Prior
+from sfp.observation import Obs, Spec
+from sfp.priors.base import Prior, shifted
 from sfp.priors.store import load_prior, make_card, save_prior
 from sfp.training.log import Row
 
@@ -31,14 +32,14 @@ CONFIG, WEIGHTS, FLOW = "config.json", "policy.safetensors", "flow"
 
 @dataclass(frozen=True)
 class PolicySpec:
-    """Sizes and units of a trained policy.
+    """All that is needed to rebuild a policy and to speak to it in its own units.
 
     Attributes:
         task: what it was trained on.
         method: and how.
-        obs_size: numbers of an observation.
+        obs_size: dimensions of the state.
         goal_size: and of a goal.
-        inputs: the shapes of what it sees, by key; "" if an observation is an array.
+        inputs: the shapes of state and goal, by key; "" if an observation is an array.
         low: bounds of an action, flat.
         high: bounds of an action, flat.
         action_shape: of an action.
@@ -46,6 +47,7 @@ class PolicySpec:
         width: hidden units.
         depth: hidden layers.
         env: what the task's name does not say of the environment.
+        image: the shape of the image, by key; empty without one.
     """
 
     task: str
@@ -60,18 +62,29 @@ class PolicySpec:
     width: int
     depth: int
     env: str | None = None
+    image: dict[str, list[int]] = field(default_factory=dict)
 
     def __post_init__(self):
         sizes = [math.prod(shape) for shape in self.inputs.values()]
         bounds = np.array([self.low, self.high], np.float64)
+        images = [n for shape in self.image.values() for n in shape]
         if (
             sum(sizes) != self.obs_size + self.goal_size
             or bounds.shape != (2, math.prod(self.action_shape))
             or not (np.isfinite(bounds).all() and (bounds[0] < bounds[1]).all())
             or np.dtype(self.action_type).kind not in "fiu"
-            or min(self.width, self.depth, *sizes, *self.action_shape, 1) < 1
+            or len(images) not in (0, 3)
+            or min(self.width, self.depth, *sizes, *images, *self.action_shape, 1) < 1
         ):
             raise ValueError("its sizes or bounds contradict each other")
+
+    @property
+    def sizes(self) -> Spec:
+        """Sizes of observations and actions."""
+        image = tuple(n for shape in self.image.values() for n in shape)
+        if image and channels_first(image):
+            image = (*image[1:], image[0])
+        return Spec(self.obs_size, len(self.low), self.goal_size, image)
 
 
 def episode_rng(seed: int) -> np.random.Generator:
@@ -81,39 +94,42 @@ def episode_rng(seed: int) -> np.random.Generator:
 
 @dataclass
 class Trained:
-    """A policy that acts in the environment's own units.
+    """A controller that acts in the environment's own units.
 
     Attributes:
-        policy: π.
+        controller: acts in [-1, 1]. One that sees past actions makes `predict` remember
+            them: call `reset` when an episode begins.
         spec: its sizes and units.
         evaluations: the rows of `eval.csv` of the run it comes from.
-        flow: what the policy acts through, if it does (PARROT). One that sees past
-            actions makes `predict` remember them: call `reset` when an episode begins.
     """
 
-    policy: Policy
+    controller: Any
     spec: PolicySpec
     evaluations: list[Row] = field(default_factory=list)
-    flow: Prior | None = None
 
     def __post_init__(self):
-        self._weights = jax.tree.map(np.asarray, self.policy)
-        self._mean = jax.jit(lambda policy, states: jax.vmap(policy.mean)(states))
         self._draw = jax.jit(
-            lambda policy, keys, states: jax.vmap(policy.sample)(keys, states)[0]
+            lambda policy, keys, features: jax.vmap(policy.sample)(keys, features)[0]
         )
         self._rng = np.random.default_rng(0)
-        if self.flow is not None:
-            self._warped = compile_warp(self.flow)
         self.reset()
+
+    @property
+    def policy(self) -> Policy:
+        """π, its weights NumPy arrays."""
+        return self.controller.policy
+
+    @property
+    def flow(self) -> Prior | None:
+        """What the policy acts through, if it does (PARROT)."""
+        return self.controller.prior if isinstance(self.controller, Warped) else None
 
     def reset(self, seed: int = 0) -> None:
         """Forget the actions of the last episode; a seed draws those before its first.
 
         Only what acts through a flow of past actions remembers any.
         """
-        flow, rng = self.flow, episode_rng(seed)
-        self._past = draw_seed(flow, rng) if flow is not None else None
+        self._memory = self.controller.begin(episode_rng(seed))
 
     def predict(self, obs: Any, *, deterministic: bool = True) -> np.ndarray:
         """The action for an observation, or actions for a batch of them.
@@ -123,54 +139,42 @@ class Trained:
                 one more axis in front.
             deterministic: the mean, as in the paper's tests; else a sample.
         """
-        states, single = self._states(obs)
+        seen, single = self._seen(obs)
+        features = self.controller.encoder(seen)
         if deterministic:
-            scaled = self._mean(self.policy, states)
+            scaled = self.policy.mean(features)
         else:
             key = jax.random.key(self._rng.integers(2**32))
-            keys = jax.random.split(key, len(states))
-            scaled = self._draw(self.policy, keys, states)
-        if self.flow is not None:
-            scaled = self._through_flow(np.asarray(scaled), states)
+            keys = jax.random.split(key, len(features))
+            scaled = self._draw(self.policy, keys, features)
+        if isinstance(self.controller, Warped):
+            scaled = self._through_flow(self.controller, np.asarray(scaled), seen)
         low, high = np.array(self.spec.low), np.array(self.spec.high)
         actions = low + (high - low) * 0.5 * (np.asarray(scaled, np.float64) + 1.0)
         actions = as_type(np.clip(actions, low, high), self.spec.action_type)
-        actions = actions.reshape(len(states), *self.spec.action_shape)
+        actions = actions.reshape(len(features), *self.spec.action_shape)
         return actions[0] if single else actions
 
-    def tester(self, seed: int) -> Act:
-        """Who acts in a test episode: the mean, in [-1, 1], for states with goals."""
-        if self.flow is None:
-            return partial(mean_action, self._weights)
-        past = draw_seed(self.flow, episode_rng(seed))
-        return warping(self._warped, past, self._weights)
-
-    def _through_flow(self, units: np.ndarray, states: np.ndarray) -> np.ndarray:
-        assert self._past is not None
-        if len(self._past) and len(units) > 1:
+    def _through_flow(self, warped: Warped, units: np.ndarray, seen: Obs) -> np.ndarray:
+        past = self._memory
+        if len(past) and len(units) > 1:
             raise SfpError(
-                f"this policy remembers its last {len(self._past)} actions, expected "
-                f"one observation at a time, received {len(units)}."
+                f"this policy remembers its last {len(past)} actions, expected one "
+                f"observation at a time, received {len(units)}."
             )
         made = [
-            np.asarray(self._warped(unit, self._past, state))
-            for unit, state in zip(units, states, strict=True)
+            warped.through(unit, past, Obs(*(part[i] for part in seen)))
+            for i, unit in enumerate(units)
         ]
-        if len(self._past):
-            self._past = shifted(self._past, made[0])
+        if len(past):
+            self._memory = shifted(past, made[0])
         return np.stack(made)
 
     def check(self, environment: Environment) -> None:
         """Refuse an environment with other observations or actions."""
         spec = self.spec
-        own = spec.obs_size, spec.goal_size, spec.low, spec.high
-        other = (
-            environment.obs_size,
-            environment.goal_size,
-            list(environment.low),
-            list(environment.high),
-        )
-        if own != other:
+        bounds = list(environment.low), list(environment.high)
+        if (spec.sizes, spec.low, spec.high) != (environment.spec, *bounds):
             raise SfpError(
                 f"this policy is for {spec.task} (observations of {spec.obs_size} and "
                 f"goals of {spec.goal_size} numbers): {environment.name} has other "
@@ -180,7 +184,7 @@ class Trained:
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write a folder that `load` reads: safetensors and JSON, nothing that runs."""
         with atomic_folder(Path(folder), force=force) as draft:
-            save_tree(draft / WEIGHTS, self.policy)
+            save_tree(draft / WEIGHTS, self._weights())
             (draft / CONFIG).write_text(json.dumps(asdict(self.spec), indent=2))
             if self.flow is not None:
                 save_prior(draft / FLOW, self.flow, make_card(self.flow))
@@ -202,19 +206,27 @@ class Trained:
             like = jax.eval_shape(lambda: _blank(spec))
         except (TypeError, ValueError, AttributeError, OverflowError) as error:
             raise SfpError(f"{folder / CONFIG} is no policy's: {error}.") from None
-        flow = load_prior(folder / FLOW) if (folder / FLOW).is_dir() else None
-        return cls(load_tree(folder / WEIGHTS, like, finite=True), spec, flow=flow)
+        read = load_tree(folder / WEIGHTS, like, finite=True)
+        read = jax.tree.map(np.asarray, read)
+        encoder, policy = read if spec.image else (Flat(), read)
+        if (folder / FLOW).is_dir():
+            return cls(Warped(encoder, policy, load_prior(folder / FLOW)), spec)
+        return cls(Greedy(encoder, policy), spec)
 
-    def _states(self, obs: Any) -> tuple[np.ndarray, bool]:
+    def _weights(self) -> Any:
+        """What is saved: the policy, and the encoder where one is learned."""
+        held = self.controller
+        return (held.encoder, held.policy) if self.spec.image else held.policy
+
+    def _seen(self, obs: Any) -> tuple[Obs, bool]:
         """One row for every observation, and whether there was just one."""
-        inputs = self.spec.inputs
+        shapes = {k: tuple(s) for k, s in (self.spec.inputs | self.spec.image).items()}
         named = obs if isinstance(obs, Mapping) else {"": obs}
-        if not inputs.keys() <= named.keys():
-            keys = [key for key in inputs if key]
+        if not shapes.keys() <= named.keys():
+            keys = [key for key in shapes if key]
             expected = f"a dict with {', '.join(keys)}" if keys else "an array"
             raise SfpError(f"expected {expected}, received {_kind(obs)}.")
-        parts = {key: np.asarray(named[key], np.float32) for key in inputs}
-        shapes = {key: tuple(shape) for key, shape in inputs.items()}
+        parts = {key: np.asarray(named[key]) for key in shapes}
         single = all(part.shape == shapes[key] for key, part in parts.items())
         batch = next(iter(parts.values())).shape[:1]
         for key, part in parts.items():
@@ -227,8 +239,15 @@ class Trained:
             if not np.isfinite(part).all():
                 raise SfpError("an observation holds NaN or infinite numbers.")
         count = 1 if single else batch[0]
-        flat = [part.reshape(count, -1) for part in parts.values()]
-        return np.concatenate(flat, axis=1), single
+        vectors = [
+            parts[k].astype(np.float32).reshape(count, -1) for k in self.spec.inputs
+        ]
+        flat = np.concatenate([np.zeros((count, 0), np.float32), *vectors], axis=1)
+        state, goal = np.split(flat, [self.spec.obs_size], axis=1)
+        image = np.zeros((count, 0, 0, 0), np.uint8)
+        for key in self.spec.image:
+            image = as_image(parts[key].reshape(count, *shapes[key]))
+        return Obs(state, goal, image), single
 
 
 def _kind(obs: Any) -> str:
@@ -238,31 +257,32 @@ def _kind(obs: Any) -> str:
 
 
 def make_spec(
-    environment: Environment, method: str, policy: Policy, env: str | None = None
+    environment: Environment, method: str, networks: Networks, env: str | None = None
 ) -> PolicySpec:
     """What a policy for an environment has to know."""
+    parts, spec = environment.parts, environment.spec
+    shown = parts.state | dict(list(parts.goals.items())[1:])
     shape = environment.env.action_space.shape or ()
     return PolicySpec(
         task=environment.name,
         method=method,
-        obs_size=environment.obs_size,
-        goal_size=environment.goal_size,
-        inputs=environment.inputs,
+        obs_size=spec.state,
+        goal_size=spec.goal,
+        inputs={key: list(space.shape) for key, space in shown.items()},
         low=[float(x) for x in environment.low],
         high=[float(x) for x in environment.high],
         action_shape=[int(n) for n in shape],
         action_type=str(environment.env.action_space.dtype),
-        width=int(policy.net.weights[0].shape[1]),
-        depth=len(policy.net.weights) - 1,
+        width=networks.width,
+        depth=networks.depth,
         env=env,
+        image={key: list(space.shape) for key, space in parts.image.items()},
     )
 
 
-def _blank(spec: PolicySpec) -> Policy:
-    return Policy(
-        spec.obs_size + spec.goal_size,
-        len(spec.low),
-        width=spec.width,
-        depth=spec.depth,
-        key=jnp.asarray([0, 0], jnp.uint32),
-    )
+def _blank(spec: PolicySpec) -> Any:
+    key = jnp.asarray([0, 0], jnp.uint32)
+    encoder, features = make_encoder(spec.sizes, key=key)
+    sizes = {"width": spec.width, "depth": spec.depth}
+    policy = Policy(features, len(spec.low), **sizes, key=key)
+    return (encoder, policy) if spec.image else policy

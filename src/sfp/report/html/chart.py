@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sfp.explore.figures import COLOURS, STYLES
+from sfp.exploration.figures import COLOURS, STYLES
 from sfp.report.groups import Curve
 
 WIDTH, HEIGHT = 400, 250

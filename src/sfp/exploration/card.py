@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sfp.data.trajectories import Trajectories
-from sfp.explore.figures import COLOURS, save, spectrum_figure
-from sfp.explore.metrics import cut
+from sfp.exploration.figures import COLOURS, save, spectrum_figure
+from sfp.exploration.metrics import cut
 from sfp.priors.base import Prior
 from sfp.priors.rollout import rollout
 from sfp.priors.store import Card

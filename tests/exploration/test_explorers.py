@@ -7,8 +7,8 @@ from sfp.envs import Layout
 from sfp.envs.maze import LAYOUTS, get_layout
 from sfp.envs.metaworld import MetaWorld
 from sfp.errors import SfpError
-from sfp.explore.arena import HandArena, reachable
-from sfp.explore.explorers import EXPLORERS, explore
+from sfp.exploration.arena import HandArena, reachable
+from sfp.exploration.explorers import EXPLORERS, explore
 from sfp.priors.store import load_prior
 
 SMALL = {"trajectories": 4, "steps": 30, "repetitions": 3}

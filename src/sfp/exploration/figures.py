@@ -14,9 +14,9 @@ from matplotlib.patches import Rectangle
 
 from sfp.data.trajectories import Trajectories
 from sfp.envs.layout import Layout
-from sfp.explore.explorers import Exploration
-from sfp.explore.metrics import cut, spectrum
-from sfp.explore.place import Canvas
+from sfp.exploration.explorers import Exploration
+from sfp.exploration.metrics import cut, spectrum
+from sfp.exploration.place import Canvas
 from sfp.files import atomic_file
 
 # Okabe and Ito's palette: distinct under every common colour blindness.

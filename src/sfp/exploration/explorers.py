@@ -5,9 +5,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium as gym
 import jax
@@ -15,11 +14,19 @@ import numpy as np
 
 from sfp.envs.suites import EPISODE_STEPS
 from sfp.errors import SfpError, at_least, unknown
-from sfp.explore.arena import Arena, Explorer
-from sfp.explore.metrics import coverage, gyration
-from sfp.explore.place import Box, Place, find_place
-from sfp.noise.polyrl import PolyRL
-from sfp.noise.processes import Colored, Noise, OrnsteinUhlenbeck, Zeta, squash
+from sfp.exploration.arena import Arena
+from sfp.exploration.family import (
+    Correlated,
+    Explorer,
+    Independent,
+    Seen,
+    SelfAvoiding,
+    Uniform,
+    check_explorer,
+)
+from sfp.exploration.metrics import coverage, gyration
+from sfp.exploration.place import Box, Place, find_place
+from sfp.noise.processes import Colored, OrnsteinUhlenbeck, Zeta
 from sfp.priors.base import Prior
 from sfp.types import Paths, Sequences
 
@@ -27,116 +34,87 @@ TRAJECTORIES = 20
 REPETITIONS = 10
 
 
-Begin = Callable[[Arena, np.random.Generator], Explorer]
-"""Begins new walks in an arena."""
-
-
-class Uniform:
-    """Independent actions, uniform in the box: what SAC explores with at first."""
-
-    def __init__(self, arena: Arena, rng: np.random.Generator):
-        self._shape = len(arena.position), arena.dims
-
-    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Uniform in [-1, 1] per dimension."""
-        return rng.uniform(-1.0, 1.0, size=self._shape)
-
-
-class PriorExplorer:
-    """A learned prior that continues its own actions.
+class PriorExplorer(Independent):
+    """A learned prior that continues its own actions; all rollouts in one call.
 
     A prior that sees the state is given the observation and, if it was learned with
     goals, the task's goal.
+
+    Args:
+        prior: in the units of the rollouts' actions.
     """
 
-    def __init__(
-        self,
-        prior: Prior,
-        sample: Callable[..., Any],
-        arena: Arena,
-        rng: np.random.Generator,
-    ):
-        self._arena, self._sample = arena, sample
-        self._seen = len(prior.frame.state_mean)
-        seeds = np.asarray(prior.seeds)
-        self._past = seeds[rng.integers(len(seeds), size=len(arena.position))]
+    def __init__(self, prior: Prior):
+        self._seeds = np.asarray(prior.seeds)
+        self._states = len(prior.frame.state_mean)
+        self._sample = jax.jit(jax.vmap(prior.sample))
 
-    @classmethod
-    def compiled(cls, prior: Prior) -> Begin:
-        """Compile a prior once, for however many arenas."""
-        return partial(cls, prior, jax.jit(jax.vmap(prior.sample)))
+    def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> np.ndarray:
+        """Consecutive actions from the data for every rollout."""
+        return self._seeds[rng.integers(len(self._seeds), size=len(seen.position))]
 
-    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """A sample for every walk, given its own last actions."""
-        past = self._past.reshape(len(position), -1)
-        state = self._arena.states()[:, : self._seen].astype(np.float32)
+    def act(
+        self, memory: np.ndarray, seen: Seen, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A sample for every rollout, given its own last actions."""
+        past = memory.reshape(len(memory), -1)
+        state = seen.states[:, : self._states].astype(np.float32)
         context = np.concatenate([past, state], axis=1)
-        keys = jax.random.split(jax.random.key(rng.integers(2**32)), len(position))
+        keys = jax.random.split(jax.random.key(rng.integers(2**32)), len(memory))
         action = np.asarray(self._sample(keys, context))
-        self._past = np.concatenate([self._past, action[:, None]], axis=1)[:, 1:]
-        return action.astype(np.float64)
-
-
-class NoiseExplorer:
-    """Uniform actions as well, but correlated in time as a noise is."""
-
-    def __init__(self, noise: Noise[Any], arena: Arena, rng: np.random.Generator):
-        self._noise = noise
-        self._state = noise.begin(rng, len(arena.position), arena.dims)
-
-    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The next step of the noise, squashed into [-1, 1]."""
-        noise, self._state = self._noise.draw(self._state, rng)
-        return squash(noise)
-
-
-class PolyRLExplorer:
-    """PolyRL's walk; its chains are made of positions."""
-
-    def __init__(self, walk: PolyRL, arena: Arena, rng: np.random.Generator):
-        self._walk = walk
-        self._state = walk.begin(len(arena.position), arena.dims, arena.position)
-
-    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Turn a little from the last action, or begin a new chain."""
-        action, self._state = self._walk.draw(self._state, position, rng)
-        return action
+        memory = np.concatenate([memory, action[:, None]], axis=1)[:, 1:]
+        return action.astype(np.float64), memory
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the table of explorers."""
+    """A line of the table of explorers; without an explorer, the place has a script."""
 
-    begin: Begin
+    explorer: Explorer | None
     summary: str
 
 
 EXPLORERS: dict[str, Entry] = {
     "uniform": Entry(
-        Uniform,
+        Uniform(),
         "independent uniform actions (SAC's initial exploration)",
     ),
     "scripted": Entry(
-        lambda arena, rng: arena.script(rng),
+        None,
         "goes to random goals: how D_exp is recorded",
     ),
     "polyrl": Entry(
-        partial(PolyRLExplorer, PolyRL()),
+        SelfAvoiding(),
         "locally self-avoiding walk (PolyRL, the paper's baseline)",
     ),
     "pink": Entry(
-        partial(NoiseExplorer, Colored(horizon=EPISODE_STEPS)),
+        Correlated(Colored(horizon=EPISODE_STEPS)),
         "uniform actions correlated as pink noise, power 1/f",
     ),
     "ou": Entry(
-        partial(NoiseExplorer, OrnsteinUhlenbeck()),
+        Correlated(OrnsteinUhlenbeck()),
         "uniform actions correlated as an Ornstein-Uhlenbeck process, by 0.85 a step",
     ),
     "zeta": Entry(
-        partial(NoiseExplorer, Zeta()),
+        Correlated(Zeta()),
         "uniform actions held for m steps, P(m) ∝ 1/m², up to 16",
     ),
 }
+
+
+def register_explorer(name: str, explorer: Explorer, summary: str) -> None:
+    """Add an explorer of your own to `sfp.explore` and `sfp list explorers`.
+
+    Args:
+        name: must be new.
+        explorer: has `begin`, `act` and `perturb` (see `Explorer`); it also serves
+            `sfp.SAC(spec, explorer=...)`.
+        summary: one line.
+    """
+    if name in EXPLORERS:
+        raise SfpError(f"there is an explorer {name!r} already: choose another name.")
+    check_explorer(explorer, name)
+    EXPLORERS[name] = Entry(explorer, summary)
 
 
 @dataclass(frozen=True)
@@ -215,13 +193,13 @@ def explore(
         if name not in EXPLORERS:
             raise unknown("explorer", name, EXPLORERS, "See `sfp list explorers`.")
     place = find_place(task, position)
-    chosen = {name: EXPLORERS[name].begin for name in _known_to(place, explorers)}
+    chosen = {name: EXPLORERS[name].explorer for name in _known_to(place, explorers)}
     for name, prior in priors.items():
-        chosen[name] = PriorExplorer.compiled(place.fitted(prior, name))
+        chosen[name] = PriorExplorer(place.fitted(prior, name))
     size = repetitions * trajectories, steps or place.steps
     walks = [
-        _walk(name, begin, place, size, seed, progress)
-        for name, begin in chosen.items()
+        _roll_out(name, explorer, place, size, seed, progress)
+        for name, explorer in chosen.items()
     ]
     if not walks:
         return []
@@ -241,7 +219,7 @@ def _known_to(place: Place, asked: Sequence[str] | None = None) -> Sequence[str]
     return asked
 
 
-class Walks(NamedTuple):
+class Rollouts(NamedTuple):
     """What an explorer did, before it is measured."""
 
     paths: Paths
@@ -250,29 +228,31 @@ class Walks(NamedTuple):
     returns: np.ndarray | None
 
 
-def _walk(
+def _roll_out(
     name: str,
-    begin: Begin,
+    explorer: Explorer | None,
     place: Place,
     size: tuple[int, int],
     seed: int,
     progress: Callable[[], None],
-) -> Walks:
+) -> Rollouts:
     count, steps = size
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     made = []
     for arena in place.arenas(count, rng):
-        explorer = begin(arena, rng)
+        act = (
+            _scripted(arena, rng) if explorer is None else _acting(explorer, arena, rng)
+        )
         paths = np.empty((len(arena.position), steps + 1, arena.position.shape[1]))
         actions = np.empty((len(paths), steps, arena.dims))
         paths[:, 0] = arena.position
         for t in range(steps):
-            actions[:, t] = explorer.act(arena.position, rng)
+            actions[:, t] = act()
             paths[:, t + 1] = arena.step(actions[:, t])
             progress()
-        made.append(Walks(paths, actions, arena.met, arena.returns))
+        made.append(Rollouts(paths, actions, arena.met, arena.returns))
     paid = [walks.returns for walks in made if walks.returns is not None]
-    return Walks(
+    return Rollouts(
         np.concatenate([walks.paths for walks in made]),
         np.concatenate([walks.actions for walks in made]),
         np.concatenate([walks.met for walks in made]),
@@ -280,7 +260,30 @@ def _walk(
     )
 
 
-def _score(name: str, walks: Walks, box: Box, repetitions: int) -> Exploration:
+def _scripted(arena: Arena, rng: np.random.Generator) -> Callable[[], np.ndarray]:
+    script = arena.script(rng)
+    return lambda: script.act(arena.position, rng)
+
+
+def _acting(
+    explorer: Explorer, arena: Arena, rng: np.random.Generator
+) -> Callable[[], np.ndarray]:
+    """What an explorer does in an arena, step by step."""
+
+    def seen() -> Seen:
+        return Seen(arena.position, arena.states())
+
+    memory = explorer.begin(rng, seen(), arena.dims)
+
+    def act() -> np.ndarray:
+        nonlocal memory
+        actions, memory = explorer.act(memory, seen(), rng)
+        return actions
+
+    return act
+
+
+def _score(name: str, walks: Rollouts, box: Box, repetitions: int) -> Exploration:
     paths, actions, met, returns = walks
     by_repetition = paths.reshape(repetitions, -1, *paths.shape[1:])
     low, high = box.low, box.high

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfp.data.trajectories import Trajectories
-from sfp.explore.metrics import cut, spectrum
+from sfp.exploration.metrics import cut, spectrum
 
 SAMPLE = 200_000
 """Actions looked at for counting distinct values."""

@@ -9,8 +9,13 @@ from PIL import Image
 from sfp.data.trajectories import assemble
 from sfp.envs.maze import get_layout
 from sfp.errors import SfpError
-from sfp.explore.explorers import explore
-from sfp.explore.figures import data_figure, save, spectrum_figure, trajectory_figure
+from sfp.exploration.explorers import explore
+from sfp.exploration.figures import (
+    data_figure,
+    save,
+    spectrum_figure,
+    trajectory_figure,
+)
 from sfp.report.tables import save_csv
 
 

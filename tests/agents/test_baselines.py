@@ -1,4 +1,4 @@
-"""The rivals: each against a closed form or another statement of its definition."""
+"""The baselines: each against a closed form or another statement of its definition."""
 
 import jax
 import jax.numpy as jnp
@@ -7,29 +7,28 @@ import pytest
 from scipy import stats
 from test_sac import assert_close, moved
 
-from probes import linear_prior, random_batch
+from probes import greedy, linear_prior, plain, random_batch
 from sfp.agents.base import Keys, Turn
 from sfp.agents.bc import BC, cloning_loss
 from sfp.agents.kl import KL
 from sfp.agents.losses import gaussian_kl
-from sfp.agents.noise import Noisy
 from sfp.agents.parrot import Parrot
-from sfp.agents.polyrl import Walker
 from sfp.agents.rlpd import RLPD
 from sfp.agents.sac import SAC, min_q, sample
 from sfp.config import Networks
 from sfp.data.trajectories import assemble
+from sfp.exploration.family import Correlated, SelfAvoiding
 from sfp.nets.layernorm import NormedMLP
 from sfp.nets.policy import Policy
-from sfp.noise.polyrl import PolyRL
 from sfp.noise.processes import Colored, OrnsteinUhlenbeck, Zeta, squash
+from sfp.observation import Spec
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.gaussian import Gaussian
 from sfp.priors.realnvp import FlowSize, RealNVP
 
 SMALL = Networks(width=8, depth=2, learning_rate=1e-2, polyak=0.9, alpha=0.3)
-SIZES = 3, 2, 0.3, SMALL
+SIZES = Spec(3, 2), 0.3, SMALL
 
 
 def make_prior(model, *, past=0, state=0, dims=2):
@@ -46,12 +45,17 @@ def flow_prior(*, past=0, state=0, dims=2):
     return make_prior(flow, past=past, state=state, dims=dims)
 
 
-def steps(agent, actor, obs, *, count, phase, seed=0):
+def split(state):
+    """Two dimensions of state and one of a goal."""
+    return plain(state[:2])._replace(goal=state[2:])
+
+
+def steps(agent, actor, obs, *, count, phase, seed=0, seen=plain):
     """The decisions and memories of one episode in which nothing is seen to change."""
     rng = np.random.default_rng(seed)
     memory, made = agent.begin(rng), []
     for _ in range(count):
-        decision, memory = agent.act(actor, memory, Turn(obs, rng, phase))
+        decision, memory = agent.act(actor, memory, Turn(seen(obs), rng, phase))
         made.append((decision, memory))
     return made
 
@@ -68,11 +72,11 @@ NOISES = [Colored(1.0, 64), OrnsteinUhlenbeck(0.15), Zeta(2.0, 16)]
 @pytest.mark.parametrize("noise", NOISES, ids=["pink", "ou", "zeta"])
 def test_noise_moves_the_policy_as_its_own_would(noise):
     """a = tanh(μ + σ ε): ε recovered from the actions is the noise itself."""
-    agent = Noisy(*SIZES, noise=noise)
+    agent = SAC(*SIZES, explorer=Correlated(noise))
     actor, obs = actor_of(agent), np.array([0.3, -0.2, 0.9], np.float32)
     made = steps(agent, actor, obs, count=100, phase="train")
     actions = np.array([d.action for d, _ in made], np.float64)
-    mean, log_std = (np.asarray(x) for x in Policy.__call__(actor, jnp.asarray(obs)))
+    mean, log_std = (np.asarray(x) for x in actor.policy(obs))
     recovered = (np.arctanh(actions) - mean) / np.exp(log_std)
     rng = np.random.default_rng(0)
     state, expected = noise.begin(rng, 1, 2), []
@@ -84,7 +88,7 @@ def test_noise_moves_the_policy_as_its_own_would(noise):
 
 @pytest.mark.parametrize("noise", NOISES, ids=["pink", "ou", "zeta"])
 def test_the_warm_up_is_uniform_but_correlated_like_the_noise(noise):
-    agent = Noisy(*SIZES, noise=noise)
+    agent = SAC(*SIZES, explorer=Correlated(noise))
     actor, obs = actor_of(agent), np.zeros(3, np.float32)
     first, second = [], []
     for seed in range(400):
@@ -99,9 +103,9 @@ def test_the_warm_up_is_uniform_but_correlated_like_the_noise(noise):
 
 
 def test_noise_belongs_to_the_episode_and_updates_are_sacs():
-    agent, sac = Noisy(*SIZES, noise=Colored()), SAC(*SIZES)
+    agent, sac = SAC(*SIZES, explorer=Correlated(Colored())), SAC(*SIZES)
     one, other = (agent.begin(np.random.default_rng(s)) for s in (0, 1))
-    assert not np.array_equal(one.walk.sequence, other.walk.sequence)
+    assert not np.array_equal(one.explorer.sequence, other.explorer.sequence)
     key, batch = jax.random.key(4), random_batch(16, action=2)
     state = sac.init(key)
     assert not moved(state, agent.init(key))
@@ -113,30 +117,33 @@ def test_noise_belongs_to_the_episode_and_updates_are_sacs():
 
 
 def test_polyrl_walks_at_first_and_is_sac_afterwards():
-    agent, sac = Walker(*SIZES, walk=PolyRL(), seen=2), SAC(*SIZES)
+    agent = SAC(Spec(2, 2, 1), 0.3, SMALL, SelfAvoiding())
+    sac = SAC(Spec(2, 2, 1), 0.3, SMALL)
     actor, rng = actor_of(agent), np.random.default_rng(3)
     memory, actions, at = agent.begin(rng), [], np.zeros(3, np.float32)
     for _ in range(400):
-        decision, memory = agent.act(actor, memory, Turn(at, rng, "warmup"))
+        decision, memory = agent.act(actor, memory, Turn(split(at), rng, "warmup"))
         actions.append(decision.action)
         at = at + np.append(decision.action, 0.0).astype(np.float32)
     directions = np.array(actions) / np.linalg.norm(actions, axis=1, keepdims=True)
     angles = np.arccos(np.clip((directions[1:] * directions[:-1]).sum(axis=1), -1, 1))
     # Clipping to the box turns the few actions that leave it a little.
     assert np.median(angles) == pytest.approx(0.35, abs=0.05)
-    ours, same = agent.act(actor, memory, Turn(at, np.random.default_rng(1), "train"))
+    ours, same = agent.act(
+        actor, memory, Turn(split(at), np.random.default_rng(1), "train")
+    )
     theirs, _ = sac.act(
-        actor, sac.begin(rng), Turn(at, np.random.default_rng(1), "train")
+        actor, sac.begin(rng), Turn(split(at), np.random.default_rng(1), "train")
     )
     np.testing.assert_array_equal(ours.action, theirs.action)
     assert same is memory
 
 
 def test_polyrls_walk_begins_at_the_first_state_of_an_episode():
-    agent = Walker(*SIZES, walk=PolyRL(), seen=2)
+    agent = SAC(Spec(2, 2, 1), 0.3, SMALL, SelfAvoiding())
     actor, far = actor_of(agent), np.array([50.0, -30.0, 1.0], np.float32)
-    (_, memory), *_ = steps(agent, actor, far, count=1, phase="warmup")
-    np.testing.assert_array_equal(memory.walk.mean[0], far[:2])
+    (_, memory), *_ = steps(agent, actor, far, count=1, phase="warmup", seen=split)
+    np.testing.assert_array_equal(memory.explorer.mean[0], far[:2])
 
 
 # --- PARROT ---------------------------------------------------------------------------
@@ -153,7 +160,7 @@ def test_parrot_executes_what_the_flow_makes_of_its_noise(kind):
         memory = agent.begin(rng)
         for _ in range(20):
             past = memory.history
-            decision, memory = agent.act(actor, memory, Turn(obs, rng, phase))
+            decision, memory = agent.act(actor, memory, Turn(plain(obs), rng, phase))
             context = past.ravel()
             if "state" in kind:
                 context = np.concatenate([context, (obs - 0.5) / 2.0])
@@ -161,7 +168,7 @@ def test_parrot_executes_what_the_flow_makes_of_its_noise(kind):
                 action, context = map(jnp.asarray, (decision.action, context))
                 z, _ = prior.model.forward(action, context)
                 quantile = (stats.norm.cdf(z) - 0.5) / 0.45
-                np.testing.assert_allclose(quantile, decision.learned, atol=2e-3)
+                np.testing.assert_allclose(quantile, decision.chosen, atol=2e-3)
             expected = np.concatenate([past, decision.action[None]])[1:]
             np.testing.assert_array_equal(memory.history, expected)
 
@@ -170,7 +177,7 @@ def test_parrots_warm_up_is_the_flow_but_for_its_tails():
     prior = flow_prior(state=3)
     agent, obs = Parrot(*SIZES, prior=prior), np.array([0.4, -1.0, 0.2], np.float32)
     made = steps(agent, actor_of(agent), obs, count=2000, phase="warmup")
-    units = np.array([d.learned for d, _ in made])
+    units = np.array([d.chosen for d, _ in made])
     for i in (0, 1):
         assert stats.kstest(units[:, i], stats.uniform(-1, 2).cdf).pvalue > 0.001
 
@@ -179,10 +186,10 @@ def test_parrots_test_is_the_policys_mean_through_the_flow():
     prior = flow_prior(past=1)
     agent, obs = Parrot(*SIZES, prior=prior), np.array([0.4, -1.0, 0.2], np.float32)
     actor = actor_of(agent)
-    act = agent.tester(actor, np.random.default_rng(7))
+    act = greedy(agent, actor, None, np.random.default_rng(7))
     seeds = np.asarray(prior.seeds)
     past = seeds[np.random.default_rng(7).integers(len(seeds))]
-    mean = np.tanh(np.asarray(Policy.__call__(actor, jnp.asarray(obs))[0]))
+    mean = np.tanh(np.asarray(actor.policy(obs)[0]))
     for _ in range(5):
         z = stats.norm.ppf(0.5 + 0.45 * mean)
         z, context = jnp.asarray(z, jnp.float32), jnp.asarray(past.ravel())
@@ -241,27 +248,27 @@ def test_kls_target_and_policy_gradient_are_those_of_its_objective(kind):
         return jax.vmap(one)(obs, history)
 
     after, metrics = agent.update(state, batch, key)
-    expected = divergence(state.policy, batch.next_obs, batch.next_history)
+    expected = divergence(state.policy, batch.next_obs.state, batch.next_history)
     assert float(metrics["losses/kl"]) == pytest.approx(
         float(expected.mean()), rel=0.05
     )
 
     keys = Keys.split(key)
-    action, _ = sample(state.policy, keys.target, batch.next_obs)
-    value = min_q(state.targets, batch.next_obs, action)
+    action, _ = sample(state.policy, keys.target, batch.next_obs.state)
+    value = min_q(state.targets, batch.next_obs.state, action)
     target = batch.reward + batch.discount * (value - 0.3 * expected)
     q = jnp.stack(
         [
-            jax.vmap(c)(jnp.concatenate([batch.obs, batch.action], axis=1))[:, 0]
+            jax.vmap(c)(jnp.concatenate([batch.obs.state, batch.action], axis=1))[:, 0]
             for c in state.critics
         ]
     )
     loss = ((q - target) ** 2).mean(axis=1).sum()
     assert float(metrics["losses/critic"]) == pytest.approx(float(loss), rel=0.05)
 
-    action, _ = sample(state.policy, keys.policy, batch.obs)
-    best = min_q(after.critics, batch.obs, action).mean()
-    cost = divergence(state.policy, batch.obs, batch.history).mean()
+    action, _ = sample(state.policy, keys.policy, batch.obs.state)
+    best = min_q(after.critics, batch.obs.state, action).mean()
+    cost = divergence(state.policy, batch.obs.state, batch.history).mean()
     objective = -(best - 0.3 * cost)
     assert float(metrics["losses/policy"]) == pytest.approx(float(objective), rel=0.05)
 
@@ -269,17 +276,25 @@ def test_kls_target_and_policy_gradient_are_those_of_its_objective(kind):
 def test_with_no_reward_kl_learns_the_prior():
     """Q = 0: what is left is the divergence, and the policy falls onto the prior."""
     prior = make_prior(Gaussian(2, 3, key=jax.random.key(2)), state=3)
-    agent = KL(3, 2, 1.0, SMALL, prior=prior)
+    agent = KL(Spec(3, 2), 1.0, SMALL, prior=prior)
     state = agent.init(jax.random.key(0))
     batch = random_batch(64, action=2)
     batch = batch._replace(
         reward=jnp.zeros_like(batch.reward), discount=jnp.zeros_like(batch.discount)
     )
-    first = float(agent._divergence(state.policy, batch.obs, batch.history).mean())
+    first = float(
+        agent._divergence(
+            state.policy, batch.obs.state, batch.obs, batch.history
+        ).mean()
+    )
     update = jax.jit(agent.update)
     for i in range(600):
         state, _ = update(state, batch, jax.random.key(i))
-    last = float(agent._divergence(state.policy, batch.obs, batch.history).mean())
+    last = float(
+        agent._divergence(
+            state.policy, batch.obs.state, batch.obs, batch.history
+        ).mean()
+    )
     assert last < 0.05 * first
 
 
@@ -291,7 +306,9 @@ def test_kl_explores_with_the_prior_at_first():
     memory = agent.begin(rng)
     for _ in range(4):
         past = memory.history[0]
-        decision, memory = agent.act(actor_of(agent), memory, Turn(obs, rng, "warmup"))
+        decision, memory = agent.act(
+            actor_of(agent), memory, Turn(plain(obs), rng, "warmup")
+        )
         expected = 0.4 + np.asarray(prior.model.gain) @ past
         np.testing.assert_allclose(
             decision.action, np.clip(expected, -0.99, 0.99), rtol=1e-5
@@ -310,8 +327,7 @@ def test_cloning_recovers_a_known_linear_policy():
     networks = Networks(width=32, depth=2, learning_rate=3e-3, alpha=0.3)
     told = []
     agent = BC(
-        3,
-        2,
+        Spec(3, 2),
         0.3,
         networks,
         states=states,
@@ -328,9 +344,11 @@ def test_cloning_recovers_a_known_linear_policy():
     assert told[-1] == 1.0
     assert not moved(fresh.critics, state.critics)
     assert not moved(fresh.policy_adam, state.policy_adam)
-    actor, rng = jax.tree.map(np.asarray, state.policy), np.random.default_rng(0)
+    actor, rng = jax.tree.map(np.asarray, agent.actor(state)), np.random.default_rng(0)
     draws = [
-        agent.act(actor, agent.begin(rng), Turn(states[0], rng, "warmup"))[0].action
+        agent.act(actor, agent.begin(rng), Turn(plain(states[0]), rng, "warmup"))[
+            0
+        ].action
         for _ in range(200)
     ]
     # The clone explores from the beginning on.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from sfp.explore.metrics import buckets, coverage, cut, gyration, spectrum
+from sfp.exploration.metrics import buckets, coverage, cut, gyration, spectrum
 
 LOW, HIGH = np.array([-1.0, 10.0]), np.array([3.0, 12.0])
 

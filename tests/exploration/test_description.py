@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfp.data.trajectories import Trajectories, assemble
-from sfp.explore.description import describe, noisy_episodes
+from sfp.exploration.description import describe, noisy_episodes
 
 WARNINGS = {
     "constant": "is constant",

@@ -11,9 +11,9 @@ from gymnasium import spaces
 from probes import linear_prior
 from sfp.cli import main
 from sfp.errors import SfpError
-from sfp.explore.explorers import explore
-from sfp.explore.metrics import coverage
-from sfp.explore.place import find_place
+from sfp.exploration.explorers import explore
+from sfp.exploration.metrics import coverage
+from sfp.exploration.place import find_place
 
 LOW, HIGH = np.array([-2.0, 0.0], np.float32), np.array([2.0, 4.0], np.float32)
 

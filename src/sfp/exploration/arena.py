@@ -9,7 +9,7 @@ import numpy as np
 
 from sfp.data.reaching import Reaching
 from sfp.data.scripted import Scripted
-from sfp.envs.adapter import Environment, Sight
+from sfp.envs.adapter import Environment, Observed
 from sfp.envs.layout import Layout
 from sfp.envs.maze import MazeBatch
 from sfp.envs.metaworld import MetaWorld
@@ -165,12 +165,12 @@ class EnvironmentArena:
     def __init__(
         self,
         environment: Environment,
-        where: Callable[[Sight], np.ndarray],
+        where: Callable[[Observed], np.ndarray],
         rng: np.random.Generator,
     ):
         self._environment, self._where = environment, where
-        self.dims = environment.action_size
-        self._sight = environment.reset(int(rng.integers(2**31)))
+        self.dims = environment.spec.action
+        self._seen = environment.reset(int(rng.integers(2**31)))
         self._over = False
         self.position = self._positions()
         self.met: np.ndarray = np.zeros(1, bool)
@@ -181,7 +181,7 @@ class EnvironmentArena:
         """Act, until the episode is over."""
         if not self._over:
             outcome = self._environment.step(actions[0])
-            self._sight = outcome.sight
+            self._seen = outcome.observed
             self._over = outcome.terminated or outcome.truncated
             paid = outcome.reward > 0
             self.met |= paid if outcome.success is None else outcome.success
@@ -192,7 +192,7 @@ class EnvironmentArena:
 
     def states(self) -> np.ndarray:
         """The observation with its goal."""
-        return self._sight.state[None]
+        return np.concatenate([*self._seen.obs[:2]])[None]
 
     def script(self, rng: np.random.Generator) -> Explorer:
         """Refuse: there is none."""
@@ -200,7 +200,7 @@ class EnvironmentArena:
         raise SfpError(f"there is no scripted policy for {name}: leave it out.")
 
     def _positions(self) -> np.ndarray:
-        return self._where(self._sight)[None].astype(np.float64)
+        return self._where(self._seen)[None].astype(np.float64)
 
 
 def reachable(layout: Layout, per_axis: int = PER_AXIS) -> np.ndarray:

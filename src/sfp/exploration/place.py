@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, TypeAlias
 import gymnasium as gym
 import numpy as np
 
-from sfp.envs.adapter import Environment, Sight, make_env
+from sfp.envs.adapter import Environment, Observed, make_env
 from sfp.envs.layout import Layout
 from sfp.envs.registry import Task, get_task
 from sfp.envs.suites import EPISODE_STEPS, SUITES
 from sfp.errors import SfpError
-from sfp.explore.arena import (
+from sfp.exploration.arena import (
     Arena,
     EnvironmentArena,
     HandArena,
@@ -167,18 +167,18 @@ def _any_place(env: gym.Env, name: str | None, position: Sequence[int]) -> Place
     environment = Environment(env, name)
     timed = env.has_wrapper_attr("_max_episode_steps")
     limit = env.get_wrapper_attr("_max_episode_steps") if timed else None
-    wrong = [i for i in position if not 0 <= i < environment.obs_size]
+    wrong = [i for i in position if not 0 <= i < environment.spec.state]
     if wrong:
         raise SfpError(
             f"expected position as numbers of the observation, 0 to "
-            f"{environment.obs_size - 1}, received {wrong[0]}."
+            f"{environment.spec.state - 1}, received {wrong[0]}."
         )
     of_goal = environment.has_goals and not position
-    size = environment.goal_size if of_goal else environment.obs_size
+    size = environment.spec.goal if of_goal else environment.spec.state
     watched = np.array(position or range(size))
 
-    def where(sight: Sight) -> np.ndarray:
-        return (sight.achieved if of_goal else sight.obs)[watched]
+    def where(seen: Observed) -> np.ndarray:
+        return (seen.achieved if of_goal else seen.obs.state)[watched]
 
     def arenas(count: int, rng: np.random.Generator) -> Iterator[Arena]:
         for _ in range(count):

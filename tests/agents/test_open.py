@@ -1,0 +1,316 @@
+"""Agents, explorers and critics from outside the package, images, and choices."""
+
+from dataclasses import dataclass
+
+import gymnasium as gym
+import jax
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import sfp
+from probes import random_batch
+from sfp.agents.base import Decision, Memory
+from sfp.agents.sac import SAC
+from sfp.config import Networks
+from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
+from sfp.errors import SfpError
+from sfp.exploration.explorers import EXPLORERS, register_explorer
+from sfp.exploration.family import Independent
+from sfp.nets.encoder import Flat, Patches, make_encoder
+from sfp.nets.layernorm import NormedMLP
+from sfp.nets.mlp import MLP
+from sfp.nets.policy import Policy
+from sfp.observation import Obs, Spec
+from sfp.training.loop import compile_updates
+
+TINY = dict(steps=200, warmup=60, update_after=60, batch=8, capacity=150, n_step=3)
+TINY |= dict(eval_every=100, eval_episodes=1, log_every=100, checkpoint_every=100)
+SMALL = Networks(width=8, depth=1)
+
+
+# --- one forward pass -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [MLP, NormedMLP])
+def test_numpy_and_jax_agree_on_every_network(kind):
+    net = kind([5, 7, 6, 3], key=jax.random.key(0))
+    if kind is NormedMLP:  # gains that would be missed
+        net = jax.tree.map(lambda x: x + 0.1 * np.arange(x.size).reshape(x.shape), net)
+    x = np.random.default_rng(0).normal(size=(4, 5)).astype(np.float32)
+    ours = jax.tree.map(np.asarray, net)(x)
+    assert isinstance(ours, np.ndarray)
+    np.testing.assert_allclose(ours, jax.jit(jax.vmap(net))(x), rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(ours[2], net(x[2]), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("shape", [(), (8, 8, 3), (20, 12, 1)])
+def test_numpy_and_jax_agree_on_encoders_and_policies(shape):
+    spec = Spec(2, 2, 1, shape)
+    encoder, features = make_encoder(spec, key=jax.random.key(0))
+    assert isinstance(encoder, Patches if shape else Flat)
+    policy = Policy(features, 2, width=8, depth=2, key=jax.random.key(1))
+    rng = np.random.default_rng(0)
+    image = rng.integers(0, 256, (3, *spec.image_shape), dtype=np.uint8)
+    state, goal = rng.normal(size=(2, 3, 2)).astype(np.float32)
+    obs = Obs(state, goal[:, :1], image)
+    ours = jax.tree.map(np.asarray, encoder)(obs)
+    theirs = jax.jit(encoder)(jax.tree.map(jax.numpy.asarray, obs))
+    assert ours.shape == (3, features)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+    weights = jax.tree.map(np.asarray, policy)
+    one, noise = ours[1], np.float32([0.3, -2.0])
+    np.testing.assert_allclose(weights.mean(one), policy.mean(one), atol=1e-5)
+    shaken = weights.shaken(one, noise), policy.shaken(one, noise)
+    np.testing.assert_allclose(*shaken, atol=1e-5)
+
+
+# --- images ---------------------------------------------------------------------------
+
+
+class Spot(gym.Env):
+    """A bright spot on a dark image, moved by the action; reward on the right."""
+
+    action_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+    observation_space = spaces.Box(0, 255, (16, 16, 3), np.uint8)
+
+    def __init__(self, kind="image"):
+        self.kind, box = kind, self.observation_space
+        vector = spaces.Box(-2.0, 2.0, (2,), np.float32)
+        if kind == "both":
+            self.observation_space = spaces.Dict({"camera": box, "speed": vector})
+        if kind == "first":
+            self.observation_space = spaces.Box(0, 255, (3, 16, 16), np.uint8)
+        if kind == "float":
+            self.observation_space = spaces.Box(0.0, 1.0, (16, 16, 3), np.float32)
+
+    def _show(self):
+        image = np.zeros((16, 16, 3), np.uint8)
+        x, y = np.clip(np.rint(7.5 + 7 * self.at), 0, 15).astype(int)
+        image[x, y] = 255
+        if self.kind == "both":
+            return {"camera": image, "speed": self.at.astype(np.float32)}
+        if self.kind == "first":
+            return np.moveaxis(image, -1, 0)
+        return image if self.kind == "image" else (image / 255).astype(np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at, self.count = self.np_random.uniform(-1, 1, 2), 0
+        return self._show(), {}
+
+    def step(self, action):
+        self.at = np.clip(self.at + 0.2 * action, -1, 1)
+        self.count += 1
+        late = self.count >= 20
+        return self._show(), float(self.at[0]), False, late, {}
+
+
+@pytest.mark.parametrize("kind", ["image", "both", "first", "float"])
+def test_images_train_are_saved_loaded_and_act_alike(kind, tmp_path):
+    options = TINY | dict(method="sac", width=8)
+    made = [
+        sfp.train(Spot(kind), eval_env=Spot(kind), out=tmp_path / name, **options)
+        for name in ("one", "two")
+    ]
+    weights = [
+        (tmp_path / name / "policy" / "policy.safetensors").read_bytes()
+        for name in ("one", "two")
+    ]
+    assert weights[0] == weights[1]
+    loaded = sfp.Trained.load(tmp_path / "one")
+    seen, _ = Spot(kind).reset(seed=3)
+    np.testing.assert_array_equal(loaded.predict(seen), made[0].predict(seen))
+    moved = jax.tree.leaves(loaded.controller.encoder)
+    fresh, _ = make_encoder(loaded.spec.sizes, key=jax.random.key(0))
+    assert moved[0].shape == jax.tree.leaves(fresh)[0].shape
+
+
+def test_the_encoder_learns_through_the_critics():
+    spec = Spec(0, 2, image=(16, 16, 3))
+    agent = SAC(spec, 0.2, SMALL)
+    state = agent.init(jax.random.key(0))
+    batch = random_batch(8, obs=0, action=2)
+    image = np.random.default_rng(0).integers(0, 256, (8, 16, 16, 3), dtype=np.uint8)
+    shown = Obs(np.zeros((8, 0), np.float32), np.zeros((8, 0), np.float32), image)
+    batch = batch._replace(obs=shown, next_obs=shown)
+    after, _ = jax.jit(agent.update)(state, batch, jax.random.key(1))
+    pairs = zip(
+        jax.tree.leaves(state.encoder), jax.tree.leaves(after.encoder), strict=True
+    )
+    assert all(not np.array_equal(a, b) for a, b in pairs)
+    slow = zip(
+        jax.tree.leaves(after.target_encoder),
+        jax.tree.leaves(state.encoder),
+        jax.tree.leaves(after.encoder),
+        strict=True,
+    )
+    for target, before, now in slow:
+        np.testing.assert_allclose(target, 0.995 * before + 0.005 * now, atol=1e-6)
+
+
+def test_replay_keeps_images_as_bytes_each_once():
+    sizes = Sizes(obs=0, action=1, image=(4, 4, 3))
+    replay = EpisodeReplay(100, sizes, n_step=2, gamma=0.5)
+    assert replay.columns["image"].dtype == np.uint8
+    none = np.zeros(0, np.float32)
+
+    def at(t):
+        return TimeStep(none, none, none, none, np.full((4, 4, 3), t, np.uint8))
+
+    replay.begin(at(0))
+    for t in range(1, 20):
+        replay.add(np.zeros(1), 1.0, at(t), terminated=False)
+    batch = replay.sample(np.random.default_rng(0), (50,))
+    now = np.asarray(batch.obs.image)[:, 0, 0, 0].astype(int)
+    later = np.asarray(batch.next_obs.image)[:, 0, 0, 0].astype(int)
+    np.testing.assert_array_equal(later, np.minimum(now + 2, 19))
+
+
+# --- choices that last ----------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class TwoSteps(SAC):
+    """Chooses at every second step; in between it does the same again."""
+
+    def begin(self, rng):
+        none = np.zeros((0, self.spec.action), np.float32)
+        return Memory(none, (np.zeros(self.spec.action, np.float32), np.array(0)))
+
+    def act(self, actor, memory, turn):
+        last, left = memory.explorer
+        if left:
+            return Decision(last, None, {}), memory._replace(
+                explorer=(last, np.array(0))
+            )
+        action = turn.rng.uniform(-1, 1, self.spec.action).astype(np.float32)
+        after = memory._replace(explorer=(action, np.array(1)))
+        return Decision(action, action, {}), after
+
+
+def test_the_replay_holds_choices_with_the_rewards_until_the_next(tmp_path):
+    kept = {}
+
+    def agent(spec):
+        made = TwoSteps(spec, 0.2, SMALL)
+        replay = SAC.replay
+
+        def remember(schedule, environment):
+            kept["replay"] = replay(made, schedule, environment)
+            return kept["replay"]
+
+        object.__setattr__(made, "replay", remember)
+        return made
+
+    options = TINY | dict(steps=100, update_after=1000, warmup=1000, batch=8)
+    sfp.train("sfp/Room-v0", agent=agent, **options | dict(eval_every=1000))
+    replay = kept["replay"]
+    assert replay.count == 1 + 50  # one episode, a choice for every second step
+
+
+def test_a_run_of_choices_resumes_with_the_same_bits(tmp_path):
+    def agent(spec):
+        return TwoSteps(spec, 0.2, SMALL)
+
+    class Stop(Exception):
+        pass
+
+    options = TINY | dict(agent=agent, checkpoint_every=50)
+    sfp.train("room", out=tmp_path / "whole", **options)
+
+    def stop(step):
+        if step == 150:
+            raise Stop
+
+    with pytest.raises(Stop):
+        sfp.train("room", out=tmp_path / "run", progress=stop, **options)
+    sfp.train("room", out=tmp_path / "run", resume=True, **options)
+    for name in ("train.csv", "eval.csv", "policy/policy.safetensors"):
+        one, two = (tmp_path / run / name for run in ("whole", "run"))
+        assert one.read_bytes() == two.read_bytes(), name
+
+
+# --- from outside ---------------------------------------------------------------------
+
+
+class Left(Independent):
+    """Always to the left."""
+
+    def begin(self, rng, seen, dims):
+        return np.full((len(seen.position), dims), -0.5)
+
+    def act(self, memory, seen, rng):
+        return memory, memory
+
+
+def test_an_explorer_from_outside_explores_and_trains(monkeypatch):
+    monkeypatch.setattr("sfp.exploration.explorers.EXPLORERS", dict(EXPLORERS))
+    from sfp.exploration import explorers
+
+    register_explorer("left", Left(), "to the left")
+    assert "left" in explorers.EXPLORERS
+    (rollouts,) = sfp.explore("room", ["left"], trajectories=2, repetitions=1, steps=5)
+    assert (rollouts.actions == -0.5).all()
+    with pytest.raises(SfpError, match="'left' already"):
+        register_explorer("left", Left(), "again")
+    trained = sfp.train(
+        "room", agent=lambda spec: SAC(spec, 0.2, SMALL, Left()), **TINY
+    )
+    assert trained.spec.method
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (dict(act=lambda self, m, s, r: (np.zeros(3), m)), "gave actions of shape"),
+        (dict(act=lambda self, m, s, r: (m * np.nan, m)), "within \\[-1, 1\\]"),
+        (dict(act=lambda self, m, s, r: m), "must return actions and a memory"),
+        (dict(perturb=None), "lacks perturb"),
+    ],
+)
+def test_a_bad_explorer_gets_one_line(fault, message):
+    bad = type("Bad", (Left,), fault)()
+    if fault.get("perturb", 1) is None:
+        bad = type("Bare", (), {"begin": Left.begin, "act": Left.act})()
+    with pytest.raises(SfpError, match=message):
+        register_explorer("bad", bad, "bad")
+
+
+def test_a_critic_from_outside_learns():
+    class Wide(MLP):
+        def __init__(self, sizes, *, key):
+            super().__init__([sizes[0], 13, sizes[-1]], key=key)
+
+    agent = SAC(Spec(3, 2), 0.2, SMALL, critic=Wide)
+    state = agent.init(jax.random.key(0))
+    assert state.critics[0].weights[0].shape == (5, 13)
+    batches = random_batch(8, action=2, lead=(3,))
+    after, _ = compile_updates(agent)(state, batches, jax.random.key(1))
+    assert np.isfinite(after.critics[0].weights[0]).all()
+
+
+def test_a_bad_agent_gets_one_line():
+    class Lacking:
+        spec = Spec(2, 2, 2)
+
+    with pytest.raises(SfpError, match="Lacking lacks spread, replay"):
+        sfp.train("room", agent=lambda spec: Lacking(), **TINY)
+    with pytest.raises(SfpError, match="is for Spec"):
+        sfp.train("room", agent=lambda spec: SAC(Spec(7, 2), 0.2, SMALL), **TINY)
+
+    class Wrong(SAC):
+        def act(self, actor, memory, turn):
+            return Decision(np.zeros(5), np.zeros(5), {}), memory
+
+    with pytest.raises(SfpError, match=r"an action of shape \(5,\)"):
+        sfp.train("room", agent=lambda spec: Wrong(spec, 0.2, SMALL), **TINY)
+    with pytest.raises(SfpError, match="received both"):
+        sfp.train("room", method="sac", agent=SAC, **TINY)
+    with pytest.raises(SfpError, match="no prior and no data from here"):
+        sfp.train("room", prior="room", agent=SAC, **TINY)
+
+
+def test_explore_stays_a_function_once_its_stage_is_imported():
+    for _ in range(2):
+        assert callable(sfp.explore)

@@ -1,0 +1,120 @@
+"""Several priors: shares by a softmax, each with its own history, K = 1 as before."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from probes import Once, explored, linear_prior, plain, random_batch
+from sfp.agents.base import Turn
+from sfp.agents.sfp import SFP
+from sfp.config import Mixture, Networks
+from sfp.observation import Spec
+
+SMALL = Networks(width=8, depth=2, learning_rate=1e-2, polyak=0.9)
+PRIORS = (linear_prior(0.3, k=2), linear_prior(-0.6, k=1))
+
+
+def make(priors=PRIORS, **options):
+    mixture = Mixture(**({"mixing_width": 8} | options))
+    return SFP(Spec(3, 1), tuple(priors), 0.3, SMALL, mixture)
+
+
+def actor_of(agent):
+    return jax.tree.map(np.asarray, agent.actor(agent.init(jax.random.key(0))))
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_the_first_shares_sum_to_the_start_and_are_equal(count):
+    agent = make([linear_prior(0.1 * i) for i in range(count)])
+    net = agent.init(jax.random.key(0)).mixing
+    shares = agent.weights(net.biases[-1])
+    np.testing.assert_allclose(shares, 0.95 / count, rtol=1e-5)
+
+
+def test_a_softmax_over_one_prior_is_the_papers_sigmoid_with_its_gradient():
+    logit = jnp.array([0.7])
+
+    def softmax(logit):
+        return jax.nn.softmax(jnp.append(logit, 0.0))[0]
+
+    one = make([linear_prior()])
+    sigmoid = lambda x: one.weights(x)[0]  # noqa: E731
+    assert float(sigmoid(logit)) == pytest.approx(float(softmax(logit)), rel=1e-6)
+    slopes = jax.grad(sigmoid)(logit), jax.grad(softmax)(logit)
+    np.testing.assert_allclose(*slopes, rtol=1e-5)
+    two = make().weights(jnp.array([0.7, -1.0]))
+    np.testing.assert_allclose(two, jax.nn.softmax(jnp.array([0.7, -1.0, 0.0]))[:2])
+    in_numpy = make().weights(np.array([0.7, -1.0]))
+    np.testing.assert_allclose(two, in_numpy, rtol=1e-6)
+
+
+def test_each_component_acts_as_often_as_its_share():
+    agent, rng = make(mixing_fixed=0.6), np.random.default_rng(0)
+    actor, memory = actor_of(agent), make().begin(rng)
+    turn = Turn(plain(np.ones(3, np.float32)), rng, "train")
+    actions = np.array([agent.act(actor, memory, turn)[0].action for _ in range(3000)])
+    first, second = (actions == np.float32(a) for a in (0.3, -0.6))
+    for share in (first.mean(), second.mean()):
+        assert share == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 3000))
+    turn = turn._replace(phase="warmup")
+    actions = np.array([agent.act(actor, memory, turn)[0].action for _ in range(400)])
+    assert np.isin(actions, np.float32([0.3, -0.6])).all()
+
+
+def test_every_prior_remembers_as_many_actions_as_it_sees():
+    agent, rng = make(), np.random.default_rng(1)
+    actor, memory = actor_of(agent), agent.begin(rng)
+    assert memory.history.shape == (3, 1)
+    turn = Turn(plain(np.ones(3, np.float32)), rng, "train")
+    decision, after = agent.act(actor, memory, turn)
+    np.testing.assert_array_equal(after.history[0], memory.history[1])
+    np.testing.assert_array_equal(after.history[1], decision.action)
+    np.testing.assert_array_equal(after.history[2], decision.action)
+
+
+def test_the_bank_holds_a_proposal_of_each_prior_for_its_own_history():
+    priors = (linear_prior(0.1, gain=0.2, k=2), linear_prior(-0.1, gain=0.3, k=1))
+    agent = make(priors, bank=4)
+    histories = jnp.array([[0.1, 0.2, 0.5], [0.0, -0.4, 0.3]])
+    bank = np.asarray(agent.propose(jax.random.key(0), histories))
+    assert bank.shape == (2, 4, 2)
+    first = 0.1 + histories[:, :2] @ jnp.array([0.2, 0.4])
+    second = -0.1 + 0.3 * histories[:, 2]
+    for b in range(4):
+        np.testing.assert_allclose(bank[:, b, 0], first, rtol=1e-5)
+        np.testing.assert_allclose(bank[:, b, 1], second, rtol=1e-5)
+
+
+@pytest.mark.parametrize("value", ["sampled", "expected"])
+def test_the_better_of_two_priors_gains_the_larger_share(value):
+    """Reward a: the prior that proposes 0.8 is better than the one with -0.8."""
+    networks = Networks(width=32, depth=2, learning_rate=3e-3, polyak=0.9)
+    mixture = Mixture(
+        mixing_start=0.5, mixing_gradient_scale=1.0, bank=0, td_value=value
+    )
+    priors = linear_prior(0.8), linear_prior(-0.8)
+    agent = SFP(Spec(1, 1), priors, 2.0, networks, mixture)
+    replay = explored(Once(lambda _, action: action))
+    state = jax.jit(agent.init)(jax.random.key(0))
+    update = jax.jit(agent.update)
+    for i in range(200):
+        batch = replay.sample(np.random.default_rng(i), (32,))
+        state, metrics = update(state, batch, jax.random.key(i))
+    good, bad = agent.weights(state.mixing(jnp.array([1.0])))
+    assert good > 0.8
+    assert bad < 0.25 * good
+    assert np.isfinite(float(metrics["losses/mixing"]))
+
+
+def test_shares_enter_the_policys_loss_as_their_sum():
+    one = make([linear_prior(0.3)], mixing_fixed=0.6, bank=0)
+    two = make([linear_prior(0.3), linear_prior(0.3)], mixing_fixed=0.6, bank=0)
+    batch = random_batch(16)
+    key, sac = jax.random.key(3), one.init(jax.random.key(0)).sac
+    losses = []
+    for agent in (one, two):
+        state = agent.init(jax.random.key(0))._replace(sac=sac)
+        _, metrics = jax.jit(agent.update)(state, batch, key)
+        losses.append([float(metrics[n]) for n in ("losses/critic", "losses/policy")])
+    np.testing.assert_allclose(*losses, rtol=1e-5)
