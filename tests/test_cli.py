@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from collections import namedtuple
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +23,7 @@ from probes import linear_prior
 from sfp.cli import COMMANDS, main
 from sfp.cli.console import show
 from sfp.exploration import figures
+from sfp.training.trained import Trained
 
 SFP = Path(sys.executable).with_name("sfp")
 MAP = "#######\n#S...G#\n#######"
@@ -273,8 +275,62 @@ def test_a_map_of_ones_own(run):
     assert result["task"] == "mine"
     assert Path("figures/explore-mine.png").is_file()
     Path("my map.txt").write_text(MAP)
-    one_line(run("collect", "my map.txt", *SMALL), "is no Minari dataset id", "--name")
+    row = document(run("collect", "my map.txt", *SMALL, "--json"))["rows"][0]
+    assert row["dataset"] == "sfp/my-map/scripted-v0"
     assert run("collect", "my map.txt", *SMALL, "--name", "me/map-v0").code == 0
+
+
+def test_a_generated_maze_everywhere_under_one_name(run):
+    name = "maze:size=small,seed=7"
+    row = document(run("collect", name, *SMALL, "--json"))["rows"][0]
+    assert row["dataset"] == "sfp/maze-seed-7-size-small/scripted-v0"
+    result = document(run("explore", name, *WALK, "--json"))
+    assert result["task"] == "maze-seed-7-size-small"
+    one_line(run("explore", "maze:seed=7,size=tiny", *WALK), "small or medium or large")
+
+
+def test_a_trained_policy_records(run):
+    given = (
+        "--method",
+        "sac",
+        "--warmup",
+        "50",
+        "--update-after",
+        "50",
+        "--batch",
+        "8",
+    )
+    given += ("--steps", "100", "--eval-every", "100", "--eval-episodes", "1")
+    name = "maze:size=small,seed=7"
+    assert run("train", name, *given, "--out", "runs/mine").code == 0
+    config = json.loads(Path("runs/mine/config.json").read_text())
+    assert config["task"] == "maze:seed=7,size=small"
+    assert config["env"].startswith("map ")
+    line = ("collect", name, *SMALL, "--policy", "runs/mine", "--json")
+    row = document(run(*line))["rows"][0]
+    assert row["dataset"] == "sfp/maze-seed-7-size-small/mine-v0"
+    policy = Trained.load("runs/mine")
+    again = sfp.record(name, policy, episodes=4, steps=30, name="me/again-v0")
+    assert again.fingerprint[:16] == row["fingerprint"]
+    held = sfp.load("me/again-v0", columns=("observations", "goals"))
+    obs = {"observation": held.observations, "desired_goal": held.goals}
+    np.testing.assert_allclose(policy.predict(obs), held.actions, atol=1e-6)
+    one_line(run(*line[:-2], "nowhere", "--json"), "no trained policy in nowhere")
+
+
+def test_expert_is_an_old_word_for_a_policy(run):
+    pytest.importorskip("metaworld")
+    line = ("collect", "window-close", "--episodes", "1", "--steps", "5")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        old = run(*line, "--expert")
+    assert old.code == 0
+    assert old.err == (
+        "sfp: warning: --expert (expert=True) is old: write --policy expert "
+        "(policy='expert').\n"
+    )
+    new = document(run(*line, "--policy", "expert", "--force", "--json"))["rows"][0]
+    assert new["dataset"] == "sfp/window-close/expert-v0"
 
 
 def test_list(run, collected):

@@ -14,6 +14,7 @@ from sfp.errors import SfpError
 
 if TYPE_CHECKING:
     from sfp.data.collect import collect
+    from sfp.data.record import Controller, record
     from sfp.data.sources import load, register_format
     from sfp.data.trajectories import Trajectories
     from sfp.exploration.description import describe
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from sfp.training.trained import Trained
 
 _HOME = {
+    "Controller": "sfp.data.record",
     "Prior": "sfp.priors.base",
     "Trained": "sfp.training.trained",
     "Trajectories": "sfp.data.trajectories",
@@ -34,12 +36,14 @@ _HOME = {
     "fit": "sfp.interface",
     "load": "sfp.data.sources",
     "load_prior": "sfp.priors.store",
+    "record": "sfp.data.record",
     "register_format": "sfp.data.sources",
     "register_model": "sfp.priors.models",
     "save_prior": "sfp.interface",
     "train": "sfp.interface",
 }
 __all__ = [
+    "Controller",
     "Prior",
     "SfpError",
     "Trained",
@@ -51,6 +55,7 @@ __all__ = [
     "fit",
     "load",
     "load_prior",
+    "record",
     "register_format",
     "register_model",
     "save_prior",

@@ -7,7 +7,8 @@ import pytest
 
 from sfp.data import manipulation
 from sfp.data.collect import collect
-from sfp.data.reaching import HIGH, LOW, REACHED, Reaching, record
+from sfp.data.reaching import HIGH, LOW, REACHED, Expert, Reaching
+from sfp.data.record import roll, stack
 from sfp.data.sources import load, minari
 from sfp.envs.metaworld import MetaWorld
 from sfp.errors import SfpError
@@ -17,16 +18,17 @@ pytest.importorskip("metaworld")
 
 def test_reaching_reaches(monkeypatch):
     env = MetaWorld("reach")
-    made = record(env, "reach", 300, 0, 0, expert=False)
-    goals, fingers = made["desired_goal"], made["achieved_goal"]
+    made = roll(env, Reaching(), 300, np.random.default_rng([0, 0]))
+    seen = stack(made.observations)
+    goals, fingers = seen["desired_goal"], seen["achieved_goal"]
     changes = np.flatnonzero((goals[1:] != goals[:-1]).any(axis=1))
     assert len(changes) >= 4
     assert ((goals >= LOW - 1e-6) & (goals <= HIGH + 1e-6)).all()
     # A goal changes when the fingers are there, and not before.
     gaps = np.linalg.norm(fingers[1:] - goals[:-1], axis=1)
     np.testing.assert_array_equal(np.flatnonzero(gaps[:-1] <= REACHED), changes)
-    np.testing.assert_array_equal(made["reward"], gaps <= REACHED)
-    actions = made["action"]
+    np.testing.assert_array_equal(made.rewards, gaps <= REACHED)
+    actions = stack(made.actions)
     assert actions.dtype == np.float32
     assert np.abs(actions).max() <= 1.0
     assert np.abs(actions[:, 3]).mean() == pytest.approx(0.5, abs=0.1)  # uniform
@@ -34,14 +36,13 @@ def test_reaching_reaches(monkeypatch):
 
 def test_the_scripted_action():
     rng = np.random.default_rng(0)
-    script = Reaching(rng)
-    script.goal = np.array([0.1, 0.6, 0.3])
+    script, goal = Reaching(), np.array([0.1, 0.6, 0.3])
     seen = {"achieved_goal": np.array([0.0, 0.6, 0.4])}
-    moves = np.array([script.act(seen)[:3] for _ in range(500)])
+    moves = np.array([script.act(goal, seen, rng)[0][:3] for _ in range(500)])
     np.testing.assert_allclose(moves.mean(axis=0), [0.5, 0.0, -0.5], atol=0.004)
     np.testing.assert_allclose(moves.std(axis=0), 0.02, rtol=0.1)
     far = {"achieved_goal": np.array([-0.4, 0.6, 0.3])}
-    assert script.act(far)[0] > 0.9
+    assert script.act(goal, far, rng)[0][0] > 0.9
 
 
 def test_the_data_depends_on_neither_parts_nor_workers(monkeypatch):
@@ -84,17 +85,22 @@ def test_a_full_disk_in_the_middle_loses_nothing(monkeypatch):
 
 
 def test_an_expert_solves_its_task():
-    made = record(MetaWorld("window-close"), "window-close", 150, 0, 1, expert=True)
-    assert made["reward"][-1] == 1
-    assert (made["desired_goal"] == made["desired_goal"][0]).all()
-    data = collect("pick-place", expert=True, episodes=1, steps=20)
+    env, rng = MetaWorld("window-close"), np.random.default_rng([0, 1])
+    made = roll(env, Expert("window-close"), 150, rng)
+    assert made.rewards[-1] == 1
+    goals = stack(made.observations)["desired_goal"]
+    assert (goals == goals[0]).all()
+    data = collect("pick-place", policy="expert", episodes=1, steps=20)
     assert data.source == "sfp/pick-place/expert-v0"
+    with pytest.warns(FutureWarning, match="write --policy expert"):
+        old = collect("pick-place", expert=True, episodes=1, steps=20, force=True)
+    assert old.fingerprint == data.fingerprint
 
 
 def test_bad_requests():
-    with pytest.raises(SfpError, match="add --expert"):
+    with pytest.raises(SfpError, match="choose --policy expert"):
         collect("push", episodes=1)
-    with pytest.raises(SfpError, match="leave out expert"):
-        collect("room", episodes=1, expert=True)
+    with pytest.raises(SfpError, match="choose --policy scripted"):
+        collect("room", episodes=1, policy="expert")
     with pytest.raises(SfpError, match="workers of at least 1"):
         collect("reach", episodes=1, workers=0)

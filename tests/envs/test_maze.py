@@ -7,7 +7,7 @@ from gymnasium.utils.env_checker import check_env
 
 from sfp.envs import TASKS, MazeBatch, PointMaze, get_task
 from sfp.envs.maze import MARGIN, RADIUS, get_layout
-from sfp.envs.registry import MAZES
+from sfp.envs.suites import MAZES
 from sfp.envs.wayfinder import Wayfinder
 from sfp.errors import SfpError
 
@@ -76,7 +76,7 @@ def test_observation_is_scaled_by_the_cell_edges():
     env.reset(seed=0)
     env.position = np.array([[60.0, 2.0]])
     env.goal = np.array([[0.0, 2.0]])
-    seen = env._observe()["observation"]
+    seen = env.step(np.zeros(2, np.float32))[0]["observation"]
     np.testing.assert_allclose(seen, [60.5 / 61, 2.5 / 3], rtol=1e-6)
 
 

@@ -12,7 +12,6 @@ import sfp
 from sfp.envs.manipulation import MANIPULATIONS, quaternion
 from sfp.envs.metaworld import MetaWorld
 from sfp.envs.registry import get_task
-from sfp.envs.swarm import Swarm
 from sfp.errors import SfpError
 
 pytest.importorskip("metaworld")
@@ -78,24 +77,6 @@ def test_the_seed_decides_everything_and_nothing_else_does():
     np.testing.assert_array_equal(episode(used, 4, other), episode(fresh, 4))
     assert not np.array_equal(episode(used, 4), episode(used, 5))
     np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
-
-
-@pytest.mark.parametrize("task", ["reach", "door-open"])
-def test_a_swarm_is_many_environments(task):
-    swarm = Swarm(task, 3, np.random.default_rng(0))
-    seeds = np.random.default_rng(0).integers(2**31, size=3)
-    alone = [MetaWorld(task) for _ in seeds]
-    for env, seed in zip(alone, seeds, strict=True):
-        env.reset(seed=int(seed))
-    rng = np.random.default_rng(1)
-    for _ in range(25):
-        actions = rng.uniform(-1, 1, (3, 4)).astype(np.float32)
-        positions = swarm.step(actions)
-        for i, env in enumerate(alone):
-            seen = env.step(actions[i])[0]
-            for key, value in seen.items():
-                np.testing.assert_array_equal(swarm.sights[i][key], value)
-            np.testing.assert_array_equal(positions[i], seen["observation"][:3])
 
 
 def test_unseeded_resets_differ_but_follow_from_the_first_seed():

@@ -12,7 +12,7 @@ def where(image, colour):
 
 def test_pixels_show_agent_and_goal_as_squares_of_three():
     env = PointMaze("room", pixels=True)
-    image = env.reset(seed=0)[0]["observation"]
+    image = env.reset(seed=0)[0]
     assert image.shape == (64, 64, 3)
     assert image.dtype == np.uint8
     agent, goal = where(image, AGENT), where(image, GOAL)
@@ -27,7 +27,8 @@ def test_up_is_up_and_right_is_right():
     env = PointMaze("room", pixels=True)
     env.reset(seed=0)
     env.position = np.array([[10.0, 5.0]])
-    row, column = where(env._observe()["observation"], AGENT).mean(axis=0)
+    image = env.step(np.zeros(2, np.float32))[0]
+    row, column = where(image, AGENT).mean(axis=0)
     assert column == pytest.approx(24.5 / 29 * 64, abs=1)
     assert row == pytest.approx(64 - 19.5 / 29 * 64, abs=1)
 
@@ -35,10 +36,10 @@ def test_up_is_up_and_right_is_right():
 def test_goal_is_drawn_anew_at_reset_and_pictures_do_not_share_memory():
     env = PointMaze("room", pixels=True)
     corners = set()
-    first = env.reset(seed=0)[0]["observation"]
+    first = env.reset(seed=0)[0]
     copy = first.copy()
     for _ in range(40):
-        image = env.reset()[0]["observation"]
+        image = env.reset()[0]
         corners.add(tuple((where(image, GOAL).mean(axis=0) > 32).tolist()))
     env.step(np.ones(2, np.float32))
     np.testing.assert_array_equal(first, copy)
@@ -49,7 +50,7 @@ def test_corridor_fills_the_small_picture_and_keeps_its_shape_in_the_large_one()
     env = PointMaze(
         "corridor", pixels=True, render_mode="rgb_array", width=610, height=200
     )
-    small = env.reset(seed=0)[0]["observation"]
+    small = env.reset(seed=0)[0]
     assert len(where(small, WALL)) / 64**2 == pytest.approx(60 / 183, abs=0.02)
     large = env.render()
     assert large.shape == (200, 610, 3)

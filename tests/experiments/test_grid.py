@@ -11,12 +11,12 @@ import pytest
 from sfp.agents.methods import METHODS, get_method
 from sfp.cli import main
 from sfp.envs.registry import TASKS
+from sfp.envs.suites import PAPER_STEPS, SUITES
 from sfp.errors import SfpError
 from sfp.experiments.grid import EXPERIMENTS
 from sfp.experiments.jobs import make_jobs, price
 from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.recipes import PriorRecipe, Recording
-from sfp.experiments.suites import PAPER_STEPS, SUITES
 from sfp.experiments.variants import VARIANTS
 from sfp.exploration.explorers import EXPLORERS
 from sfp.priors.models import MODELS
@@ -83,6 +83,38 @@ def test_what_the_paper_compares():
     assert Recording("room") == Recording("room", episodes=4000, steps=500, seed=0)
 
 
+def test_tasks_with_parameters_are_cells_of_their_own():
+    given = Overrides(
+        tasks=("maze:size=large,seed=3", "maze:seed=4,size=medium", "maze"),
+        methods=("sfp",),
+        seeds=(0,),
+    )
+    plan = make_plan("transfer", overrides=given)
+    names = "maze:seed=3,size=large", "maze:seed=4", "maze"
+    assert tuple(entry.cell.task for entry in plan.entries) == names
+    slugs = [entry.cell.slug.split("-sfp-")[0] for entry in plan.entries]
+    assert slugs == ["maze-seed-3-size-large", "maze-seed-4", "maze"]
+    assert {entry.cell.steps for entry in plan.entries} == {40_000}
+    assert {entry.cell.prior.recording for entry in plan.entries} == {Recording("room")}
+    words = plan.entries[0].cell.words(Path("out"))
+    assert words[:2] == ("train", "maze:seed=3,size=large")
+    (walk,) = make_plan("coverage", overrides=Overrides(tasks=("maze:seed=3",))).walks
+    assert walk.file(Path(), ".csv").name == "explore-maze-seed-3.csv"
+    for wrong in ("mase:seed=3", "maze:sed=3", "reach"):
+        with pytest.raises(SfpError, match="unknown"):
+            make_plan("transfer", overrides=Overrides(tasks=(wrong,)))
+
+
+def test_a_suite_may_have_several_training_tasks(monkeypatch):
+    suite = SUITES["point-maze"]
+    several = dataclasses.replace(suite, training=("room", "corridor"))
+    monkeypatch.setitem(SUITES, "point-maze", several)
+    assert several.downstream == ("maze",)
+    plan = make_plan("integration", overrides=Overrides(methods=("sfp",), seeds=(0,)))
+    learned = {e.cell.task: e.cell.prior.recording.task for e in plan.entries}
+    assert learned == {"room": "room", "maze": "room", "corridor": "corridor"}
+
+
 def test_table_1_and_the_spectra_are_walks():
     (coverage,) = make_plan("coverage").walks
     assert coverage.task == "room-large"
@@ -115,10 +147,10 @@ def test_every_variant_can_be_run(name):
 
 def test_suites_are_made_of_tasks():
     for name, suite in SUITES.items():
-        for task in (*suite.tasks, suite.coverage, suite.training):
+        for task in (*suite.tasks, suite.coverage, *suite.training):
             assert TASKS[task].suite == name
-        assert suite.training in suite.tasks
-        assert suite.training not in suite.downstream
+        assert set(suite.training) | set(suite.downstream) == set(suite.tasks)
+        assert not set(suite.training) & set(suite.downstream)
 
 
 def test_the_shipped_prior_serves_the_default_flow():
@@ -138,7 +170,7 @@ def test_the_shipped_prior_serves_the_default_flow():
 def test_the_priors_of_a_suite_are_fitted_alike():
     """Whether they ship or not: as long as the one that ships was."""
     for suite in SUITES.values():
-        recipe = PriorRecipe(Recording(suite.training))
+        recipe = PriorRecipe(Recording(suite.training[0]))
         card = json.loads((find_shipped(recipe.shipped) / "config.json").read_text())
         assert card["fit"]["epochs"] == recipe.length
         other = dataclasses.replace(recipe, model="gaussian")
@@ -170,7 +202,7 @@ def test_experts_of_another_task():
     assert tasks == set(SUITES["meta-world"].tasks)
     (recording,) = {entry.cell.prior.recording for entry in plan.entries}
     assert recording.dataset == "sfp/pick-place/expert-v0"
-    assert "--expert" in recording.words
+    assert recording.words[2:4] == ("--policy", "expert")
     assert Recording("reach", episodes=9, expert=True).dataset == (
         "sfp/reach/expert-9x500-v0"
     )

@@ -5,8 +5,9 @@ import pytest
 
 from sfp.envs import Layout
 from sfp.envs.maze import LAYOUTS, get_layout
+from sfp.envs.metaworld import MetaWorld
 from sfp.errors import SfpError
-from sfp.exploration.arena import reachable
+from sfp.exploration.arena import HandArena, reachable
 from sfp.exploration.explorers import EXPLORERS, explore
 from sfp.priors.store import load_prior
 
@@ -189,3 +190,22 @@ def test_a_prior_of_the_maze_does_not_fit_a_hand():
     pytest.importorskip("metaworld")
     with pytest.raises(SfpError, match=r"2.*4"):
         explore("reach", [], priors={"room": load_prior("room")}, **SMALL)
+
+
+@pytest.mark.parametrize("task", ["reach", "door-open"])
+def test_hands_in_one_simulator_are_many_environments(task):
+    pytest.importorskip("metaworld")
+    arena = HandArena(MetaWorld(task), 3, np.random.default_rng(0))
+    seeds = np.random.default_rng(0).integers(2**31, size=3)
+    alone = [MetaWorld(task) for _ in seeds]
+    for env, seed in zip(alone, seeds, strict=True):
+        env.reset(seed=int(seed))
+    rng = np.random.default_rng(1)
+    for _ in range(25):
+        actions = rng.uniform(-1, 1, (3, 4)).astype(np.float32)
+        positions = arena.step(actions)
+        for i, env in enumerate(alone):
+            seen = env.step(actions[i])[0]
+            for key, value in seen.items():
+                np.testing.assert_array_equal(arena.observations[i][key], value)
+            np.testing.assert_array_equal(positions[i], seen["observation"][:3])

@@ -13,7 +13,7 @@ from sfp.cli import main
 from sfp.errors import SfpError
 from sfp.exploration.explorers import explore
 from sfp.exploration.metrics import coverage
-from sfp.exploration.place import Field, find_place
+from sfp.exploration.place import find_place
 
 LOW, HIGH = np.array([-2.0, 0.0], np.float32), np.array([2.0, 4.0], np.float32)
 
@@ -131,7 +131,7 @@ def test_one_environment_and_the_same_bits_again():
 
 
 def test_nothing_moves():
-    place = Field(Lift(), position=(2,))
+    place = find_place(Lift(), (2,))
     (walk,) = explore(place, **SIZE)
     assert (walk.coverage == 0.1).all()
     assert (walk.gyration == 0.0).all()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import tyro
 
 from sfp.cli.console import show
@@ -14,40 +17,60 @@ def collect(
     episodes: int = 4000,
     steps: int = 500,
     seed: int = 0,
+    policy: str = "scripted",
     expert: bool = False,
     workers: int = 1,
     name: str | None = None,
     force: bool = False,
     json: bool = False,
 ) -> None:
-    """Record a scripted policy that reaches random goals, as a Minari dataset.
+    """Record a policy, as a Minari dataset; by default a script reaches random goals.
 
     The paper learns its priors from 4000 such trajectories in `room` and in `reach`:
         sfp collect room
         sfp collect reach --workers 2
 
-    Interrupted in Meta-World, the same command goes on where it stopped.
+    A policy that you trained can record as well, in any task that suits it:
+        sfp collect maze --policy runs/maze --episodes 100
+
+    An interrupted recording of a script or expert in Meta-World resumes with the same
+    command.
 
     Args:
-        task: a task (`sfp list tasks`) or a .txt file with an ASCII map of your own.
+        task: a task (`sfp list tasks`), a .txt file with an ASCII map of your own, or,
+            for --policy RUN, a Gymnasium id.
         episodes: trajectories to record.
         steps: per trajectory.
         seed: the same seed gives the same bits.
-        expert: record Meta-World's scripted expert at the task instead.
-        workers: processes that record in Meta-World; the data is the same.
-        name: the dataset's id; by default sfp/TASK/scripted-v0 (or expert-v0).
+        policy: who acts: scripted, expert (Meta-World's own at the task), or the folder
+            of a run or of a saved policy.
+        expert: deprecated, write --policy expert.
+        workers: processes that record a script or expert in Meta-World; the data is the
+            same.
+        name: the dataset's id; by default sfp/TASK/scripted-v0 (or expert-v0, or the
+            run's name).
         force: replace an existing dataset.
         json: print one JSON document.
     """
+    from sfp.data.collect import EXPERT, SCRIPTED
     from sfp.data.collect import collect as record
     from sfp.data.sources.minari import root
 
+    who: Any = policy
+    if policy not in (SCRIPTED, EXPERT):
+        from sfp.envs.registry import get_task, slug
+        from sfp.training.trained import Trained
+
+        who, folder = Trained.load(policy), Path(policy).resolve()
+        run = folder.parent if folder.name == "policy" else folder
+        name = name or f"sfp/{get_task(task).slug}/{slug(run.name)}-v0"
     with progress(f"recording {task}", episodes) as advance:
         data = record(
             task,
             episodes=episodes,
             steps=steps,
             seed=seed,
+            policy=who,
             expert=expert,
             workers=workers,
             name=name,

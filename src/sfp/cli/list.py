@@ -7,6 +7,7 @@ from typing import Literal
 import tyro
 
 from sfp.cli.console import show
+from sfp.envs.registry import Task
 
 Kind = Literal[
     "all",
@@ -41,7 +42,8 @@ def list_known(
 
     tables = {
         "tasks": [
-            (task.name, f"{task.summary} ({task.env_id})") for task in TASKS.values()
+            (task.name, f"{task.summary} ({', '.join((task.env_id, *_takes(task)))})")
+            for task in TASKS.values()
         ],
         "methods": [(name, method.summary) for name, method in METHODS.items()],
         "explorers": [(name, entry.summary) for name, entry in EXPLORERS.items()],
@@ -64,13 +66,19 @@ def list_known(
         show(requirements(), json=False, title="What each needs from recordings")
 
 
+def _takes(task: Task) -> list[str]:
+    """The parameters of a task, as they are typed."""
+    known = task.parameters or {}
+    return [f":{key}={given.expected}" for key, given in known.items()]
+
+
 def _list_experiments(*, json: bool) -> None:
     """Experiments on the first suite that can, with what each costs by itself."""
+    from sfp.envs.suites import SUITES
     from sfp.experiments.costs import ASSUMED
     from sfp.experiments.grid import EXPERIMENTS
     from sfp.experiments.jobs import price
     from sfp.experiments.plan import make_plan
-    from sfp.experiments.suites import SUITES
 
     rows = []
     for name, experiment in EXPERIMENTS.items():

@@ -1,21 +1,27 @@
-"""Collecting D_exp: mazes a whole batch at once, Meta-World in parallel parts."""
+"""Collecting D_exp: by a script, an expert or any controller, into Minari."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from minari.data_collector import EpisodeBuffer
 
 from sfp.data import manipulation, writer
+from sfp.data.record import record
 from sfp.data.scripted import Scripted
 from sfp.data.sources import load
 from sfp.data.sources.minari import root
 from sfp.data.trajectories import SHORTEST, Trajectories
-from sfp.envs.maze import EPISODE_STEPS, MazeBatch
-from sfp.envs.registry import get_task, maze_layout
+from sfp.envs.layout import Layout
+from sfp.envs.maze import MazeBatch
+from sfp.envs.registry import Task, get_task
+from sfp.envs.suites import EPISODE_STEPS
 from sfp.errors import SfpError, at_least
 
+SCRIPTED, EXPERT = "scripted", "expert"
 EPISODES = 4000
 CHUNK = 500
 """Mazes stepped together. Part of what a seed means, so it is not an option."""
@@ -27,26 +33,31 @@ def collect(
     episodes: int = EPISODES,
     steps: int = EPISODE_STEPS,
     seed: int = 0,
+    policy: Any = SCRIPTED,
     expert: bool = False,
     workers: int = 1,
     name: str | None = None,
     force: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Trajectories:
-    """Record the scripted policy as a Minari dataset and return it.
+    """Record a policy as a Minari dataset and return it.
 
     The dataset holds actions, observations (with the goal that the policy was after)
-    and rewards; the same arguments give the same bits. Recordings in Meta-World take
-    minutes: they are made in parts, which an interruption leaves for the next time.
+    and rewards; the same arguments give the same bits. Scripts and experts in
+    Meta-World take minutes: they are recorded in parts, which an interruption leaves
+    for the next time.
 
     Args:
-        task: `room` or `reach` in the paper; any point-maze or map works.
+        task: `room` or `reach` in the paper; any point-maze or map has a script.
         episodes: trajectories to record.
         steps: per trajectory.
         seed: decides everything.
-        expert: record the suite's scripted expert at the task itself (Meta-World).
+        policy: who acts: `scripted` reaches random goals, `expert` is Meta-World's own
+            at the task itself, and anything that `record` takes works in any task.
+        expert: the old way to say `policy="expert"`.
         workers: processes (Meta-World); the data does not depend on it.
-        name: dataset id, by default `sfp/<task>/scripted-v0` (or `expert-v0`).
+        name: dataset id, by default `sfp/<task>/scripted-v0`, `expert-v0`, or
+            `recorded-v0` for all others.
         force: replace an existing dataset.
         progress: called with the number of episodes done so far.
     """
@@ -54,25 +65,38 @@ def collect(
     at_least(SHORTEST, steps=steps)
     at_least(0, seed=seed)
     chosen = get_task(task)
-    if chosen.suite == "meta-world":
-        size = episodes, steps
+    if expert:
+        warnings.warn(
+            "--expert (expert=True) is old: write --policy expert (policy='expert').",
+            FutureWarning,
+            stacklevel=2,
+        )
+        policy = EXPERT
+    if not isinstance(policy, str):
+        return record(
+            task,
+            policy,
+            episodes=episodes,
+            steps=steps,
+            seed=seed,
+            name=name,
+            force=force,
+            progress=progress,
+        )
+    check_policy(chosen, policy)
+    layout = chosen.layout
+    if layout is None:
         return manipulation.collect(
             chosen,
-            size,
+            (episodes, steps),
             seed,
-            expert=expert,
+            expert=policy == EXPERT,
             workers=workers,
             name=name,
             force=force,
             progress=progress,
         )
-    if expert:
-        raise SfpError(
-            f"{chosen.name} has no expert but the scripted policy itself: leave out "
-            "expert."
-        )
-    layout = maze_layout(chosen)
-    dataset_id = name or f"sfp/{chosen.name}/scripted-v0"
+    dataset_id = name or f"sfp/{chosen.slug}/scripted-v0"
 
     def recorded() -> Iterator[EpisodeBuffer]:
         for number, episode in enumerate(_roll(layout, episodes, steps, seed=seed)):
@@ -94,8 +118,32 @@ def collect(
     return load(root() / dataset_id)
 
 
+def check_policy(task: Task, policy: str) -> None:
+    """Refuse a name that stands for nobody who can act in a task."""
+    if policy not in (SCRIPTED, EXPERT):
+        raise SfpError(
+            f"expected policy {SCRIPTED!r}, {EXPERT!r} or a controller, received "
+            f"{policy!r}: load a run first (policy=sfp.Trained.load(RUN))."
+        )
+    if not task.suite:
+        raise SfpError(
+            f"there is no {policy} policy for {task.name}: give a run "
+            "(--policy RUN), or a controller (sfp.record in Python)."
+        )
+    if task.layout is not None and policy == EXPERT:
+        raise SfpError(
+            f"{task.name} has no expert but the scripted policy itself: choose "
+            f"--policy {SCRIPTED}."
+        )
+    if task.kwargs.get("pixels"):
+        raise SfpError(
+            f"the script of {task.base} records positions, not images: leave out "
+            "pixels (priors learn from the actions), or record a run (--policy RUN)."
+        )
+
+
 def _roll(
-    layout: str, episodes: int, steps: int, *, seed: int
+    layout: Layout, episodes: int, steps: int, *, seed: int
 ) -> Iterator[EpisodeBuffer]:
     """Simulate in chunks; each chunk has a random stream of its own."""
     for chunk, first in enumerate(range(0, episodes, CHUNK)):

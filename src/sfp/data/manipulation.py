@@ -16,7 +16,8 @@ from minari.data_collector import EpisodeBuffer
 
 from sfp.data import writer
 from sfp.data.parts import Arrays, make_parts, read_part
-from sfp.data.reaching import check_recorder, record
+from sfp.data.reaching import Expert, Reaching, check_recorder
+from sfp.data.record import Episode, roll, stack
 from sfp.data.sources import load, minari
 from sfp.data.trajectories import Trajectories
 from sfp.envs.metaworld import MetaWorld
@@ -45,10 +46,10 @@ class Episodes:
 
     def make(self) -> Arrays:
         """Record them."""
+        who, env = Expert(self.task) if self.expert else Reaching(), _env(self.task)
         numbers = range(self.first, self.first + self.size)
-        env, given = _env(self.task), (self.task, self.steps, self.seed)
-        made = [record(env, *given, number, expert=self.expert) for number in numbers]
-        return {key: np.stack([episode[key] for episode in made]) for key in made[0]}
+        streams = [np.random.default_rng([self.seed, number]) for number in numbers]
+        return stack([_arrays(roll(env, who, self.steps, rng)) for rng in streams])
 
 
 def collect(
@@ -63,10 +64,10 @@ def collect(
     progress: Callable[[int], None],
 ) -> Trajectories:
     """Record `size` (episodes, steps) as a Minari dataset; see `sfp.data.collect`."""
-    check_recorder(task.name, expert=expert)
+    check_recorder(task.base, expert=expert)
     episodes, steps = size
     kind = "expert" if expert else "scripted"
-    dataset_id = name or f"sfp/{task.name}/{kind}-v0"
+    dataset_id = name or f"sfp/{task.slug}/{kind}-v0"
     writer.check_id(dataset_id, force=force)
     env = task.make()
     parts = [
@@ -111,6 +112,12 @@ def _key(part: Episodes) -> str:
         except PackageNotFoundError:
             decides[package] = None
     return hashlib.sha256(repr(sorted(decides.items())).encode()).hexdigest()[:12]
+
+
+def _arrays(episode: Episode) -> Arrays:
+    seen = {k: v.astype(np.float32) for k, v in stack(episode.observations).items()}
+    rewards = np.array(episode.rewards, np.float64)
+    return seen | {"action": stack(episode.actions), "reward": rewards}
 
 
 def _buffers(folder: Path, parts: Sequence[Episodes]) -> Iterator[EpisodeBuffer]:

@@ -3,7 +3,18 @@
 from sfp.envs.layout import Layout
 from sfp.envs.maze import Maze, MazeBatch, PointMaze
 from sfp.envs.registry import TASKS, Task, get_task, register
+from sfp.envs.suites import SUITES, Suite
 
-__all__ = ["TASKS", "Layout", "Maze", "MazeBatch", "PointMaze", "Task", "get_task"]
+__all__ = [
+    "SUITES",
+    "TASKS",
+    "Layout",
+    "Maze",
+    "MazeBatch",
+    "PointMaze",
+    "Suite",
+    "Task",
+    "get_task",
+]
 
 register()

@@ -12,6 +12,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
+from sfp.envs.parameters import base
 from sfp.envs.registry import get_task
 from sfp.envs.scale import ActionScale
 from sfp.envs.spaces import (
@@ -75,25 +76,12 @@ def make_env(env: str | gym.Env, *, imports: bool = True, **kwargs: Any) -> gym.
             f"expected a task's name, a Gymnasium id or an environment, received "
             f"{env!r}: make a single one of it first."
         )
-    try:
-        task = get_task(env)
-    except SfpError:
-        package, colon, rest = env.partition(":")
-        if colon and "=" not in rest and not imports:
-            raise SfpError(
-                f"the run names the task {env!r}, which would import the package "
-                f"{package!r}: pass --task {env} if you trust it."
-            ) from None
-        if colon and not imports:
-            raise
-        if env.endswith(".txt") or ("/" not in env and "-v" not in env):
-            raise
-    else:
-        return task.make(**kwargs)
-    try:
-        return gym.make(env, **kwargs)
-    except Exception as error:  # of Gymnasium, or of the environment itself
-        raise SfpError(f"Gymnasium cannot make {env!r}: {error}") from error
+    if ":" in base(env) and not imports:
+        raise SfpError(
+            f"the run names the task {env!r}, which would import the package "
+            f"{env.partition(':')[0]!r}: pass --task {env} if you trust it."
+        )
+    return get_task(env).make(**kwargs)
 
 
 class Environment:

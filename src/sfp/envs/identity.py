@@ -10,19 +10,22 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
+from sfp.envs.parameters import split
 from sfp.envs.registry import get_task
 
 
 def identify(env: str | gym.Env) -> str:
     """What sets an environment apart from what its name makes; empty if nothing does.
 
-    Of a map its checksum; of an environment made in Python its arguments, its time
-    limit and its wrappers, or its class if it is not registered.
+    Of a map, generated or not, its checksum; of an environment made in Python its
+    arguments, its time limit and its wrappers, or its class if it is not registered.
     """
     if isinstance(env, str):
-        if not env.endswith(".txt"):
+        if not (env.endswith(".txt") or split(env)[1]):
             return ""
-        layout = str(get_task(env).kwargs["layout"])
+        layout = get_task(env).kwargs.get("layout")
+        if layout is None:
+            return ""
         return f"map {hashlib.sha256(layout.encode()).hexdigest()[:16]}"
     if env.spec is None:
         kind = type(env.unwrapped)

@@ -156,17 +156,20 @@ class Layout:
     def distances(self, *goals: CellLike) -> np.ndarray:
         """Steps from every cell to the nearest goal by adjacent cells; -1: no way."""
         distance = np.full(self.free.shape, -1)
+        free = {(i, j) for i, j in np.argwhere(self.free).tolist()}
         cells = ((int(x), int(y)) for x, y in goals)
-        queue = deque(cell for cell in cells if self.is_free(cell))
-        for goal in queue:
-            distance[self.index(goal)] = 0
+        found = {self.index(cell): 0 for cell in cells if self.is_free(cell)}
+        if not found:
+            return distance
+        queue = deque(found)
         while queue:
             cell = queue.popleft()
             for dx, dy in NEIGHBOURS:
                 near = cell[0] + dx, cell[1] + dy
-                if self.is_free(near) and distance[self.index(near)] < 0:
-                    distance[self.index(near)] = distance[self.index(cell)] + 1
+                if near in free and near not in found:
+                    found[near] = found[cell] + 1
                     queue.append(near)
+        distance[tuple(np.array(list(found)).T)] = list(found.values())
         return distance
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
@@ -13,6 +13,7 @@ from sfp.envs import layout as layouts
 from sfp.envs.layout import Layout
 from sfp.envs.motion import HAIR, Motion
 from sfp.envs.picture import AGENT, GOAL, Canvas
+from sfp.envs.spaces import GOAL_KEYS
 from sfp.errors import SfpError, unknown
 from sfp.types import Image, Positions
 
@@ -23,7 +24,8 @@ MARGIN = 0.05
 """An episode begins at least this far from a wall."""
 
 PIXELS = 64
-EPISODE_STEPS = 500
+
+Observation: TypeAlias = dict[str, np.ndarray] | Image
 
 LAYOUTS = {
     "room": lambda: layouts.room("room", 29),
@@ -93,15 +95,16 @@ class Maze:
 class PointMaze(gym.Env):
     """A velocity-controlled point that must find a goal among walls.
 
-    Observation: a dict of `observation` (the position scaled to [0, 1], or a picture),
-    `achieved_goal` and `desired_goal` (scaled positions). Action: the displacement of
+    Observation: a dict of `observation` (the position scaled to [0, 1]),
+    `achieved_goal` and `desired_goal` (scaled positions), or an image of agent, goal
+    and walls alone. Action: the displacement of
     one step, in [-1, 1] per axis. Reward: 1 within 1.2 cells of the goal, else 0. An
     episode never terminates; the registered ids truncate it after 500 steps.
 
     Args:
         layout: `room`, `corridor`, `maze`, `room-large`, an ASCII map (`#` wall, `.`
             free, `S` start, `G` goal), the path of a file with one, or a `Layout`.
-        pixels: observe a 64x64 RGB picture instead of the position.
+        pixels: observe a 64x64 RGB image instead of positions.
         render_mode: `rgb_array` or None.
         width: of rendered pictures, in pixels.
         height: of rendered pictures, in pixels.
@@ -132,9 +135,10 @@ class PointMaze(gym.Env):
             else None
         )
         point = spaces.Box(0.0, 1.0, (2,), np.float32)
-        seen = spaces.Box(0, 255, (PIXELS, PIXELS, 3), np.uint8) if pixels else point
-        self.observation_space = spaces.Dict(
-            {"observation": seen, "achieved_goal": point, "desired_goal": point}
+        self.observation_space: spaces.Space = (
+            spaces.Box(0, 255, (PIXELS, PIXELS, 3), np.uint8)
+            if pixels
+            else spaces.Dict(dict.fromkeys(GOAL_KEYS, point))
         )
         self.action_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
         self.position = np.zeros((1, 2))
@@ -142,7 +146,7 @@ class PointMaze(gym.Env):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode; the seed decides start, goal and all that follows."""
         super().reset(seed=seed, options=options)
         self.position = self.maze.draw_start(1, self.np_random)
@@ -151,18 +155,18 @@ class PointMaze(gym.Env):
         if self._eye is not None:
             self._scene = self._eye.blank.copy()
             self._eye.square(self._scene, self.goal[0], GOAL)
-        observation = self._observe()
-        return observation, {"is_success": self._is_success(observation)}
+        achieved = self.maze.scale(self.position)[0]
+        return self._observe(achieved), {"is_success": self._is_success(achieved)}
 
     def step(
         self, action: np.ndarray
-    ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Move by the action, clipped to [-1, 1]."""
         move = np.minimum(np.maximum(np.asarray(action, np.float64), -1.0), 1.0)
         self.position = self.maze.move(self.position, move[None], self.np_random)
-        observation = self._observe()
-        success = self._is_success(observation)
-        return observation, float(success), False, False, {"is_success": success}
+        achieved = self.maze.scale(self.position)[0]
+        seen, success = self._observe(achieved), self._is_success(achieved)
+        return seen, float(success), False, False, {"is_success": success}
 
     def compute_reward(
         self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any
@@ -182,23 +186,16 @@ class PointMaze(gym.Env):
         self._canvas.disc(picture, self.position[0], 0.4, AGENT)
         return picture
 
-    def _is_success(self, observation: dict[str, np.ndarray]) -> bool:
-        return bool(
-            self.maze.reached(observation["achieved_goal"], observation["desired_goal"])
-        )
+    def _is_success(self, achieved: np.ndarray) -> bool:
+        return bool(self.maze.reached(achieved, self._desired))
 
-    def _observe(self) -> dict[str, np.ndarray]:
-        achieved = self.maze.scale(self.position)[0]
-        if self._eye is None:
-            seen = achieved.copy()
-        else:
-            seen = self._scene.copy()
-            self._eye.square(seen, self.position[0], AGENT)
-        return {
-            "observation": seen,
-            "achieved_goal": achieved,
-            "desired_goal": self._desired.copy(),
-        }
+    def _observe(self, achieved: np.ndarray) -> Observation:
+        if self._eye is not None:
+            image = self._scene.copy()
+            self._eye.square(image, self.position[0], AGENT)
+            return image
+        parts = achieved.copy(), achieved, self._desired.copy()
+        return dict(zip(GOAL_KEYS, parts, strict=True))
 
 
 class MazeBatch:

@@ -170,6 +170,12 @@ class MetaWorld(gym.Env):
         stock.model.body_pos[:] = places
         self._mujoco.mj_setState(stock.model, stock.data, state, self._state_kind)
 
+    @property
+    def box(self) -> tuple[np.ndarray, np.ndarray]:
+        """The corners of what the hand's controller allows it to reach."""
+        stock = self.simulation
+        return np.array(stock.mocap_low), np.array(stock.mocap_high)
+
     def close(self) -> None:
         """Free the cameras."""
         for camera in (self._camera, self._eye):

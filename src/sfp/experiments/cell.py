@@ -10,6 +10,7 @@ from typing import Any
 
 from sfp.config import DEFAULTS
 from sfp.documents import read_json
+from sfp.envs.parameters import slug
 from sfp.errors import SfpError
 from sfp.experiments.recipes import PriorRecipe, Recording, Words
 from sfp.training.folder import CONFIG
@@ -45,7 +46,7 @@ class Cell:
     @property
     def slug(self) -> str:
         """`maze-sfp-room-realnvp-a1-40000-s0`; other settings add a checksum."""
-        parts = [self.task, self.method]
+        parts = [slug(self.task), self.method]
         parts += [self.prior.slug] if self.prior else []
         parts += [self.data.slug] if self.data else []
         if self.settings:
@@ -126,7 +127,7 @@ class Walk:
     @property
     def slug(self) -> str:
         """`room-large-uniform-polyrl-room-realnvp-a1-10x20x500-s0`."""
-        parts = [self.task, *self.explorers]
+        parts = [slug(self.task), *self.explorers]
         parts += [self.prior.slug] if self.prior else []
         size = f"{self.repetitions}x{self.trajectories}x{self.steps}"
         return "-".join([*parts, size, f"s{self.seed}"])
@@ -137,7 +138,7 @@ class Walk:
 
     def file(self, out: Path, ending: str) -> Path:
         """Of `.csv`, `.png`, `-psd.csv`, `-psd.png`; `.json` says what made them."""
-        return self.folder(out) / f"explore-{self.task}{ending}"
+        return self.folder(out) / f"explore-{slug(self.task)}{ending}"
 
     def words(self, out: Path) -> Words:
         """The command that makes it."""

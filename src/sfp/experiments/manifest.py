@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sfp.envs.parameters import base
+from sfp.envs.suites import get_suite
 from sfp.experiments.cell import Walk
 from sfp.experiments.claims import CLAIMS, Where
 from sfp.experiments.local import Event
 from sfp.experiments.plan import Plan
-from sfp.experiments.suites import get_suite
 from sfp.files import write_json
 
 FORMAT = 1
@@ -28,13 +29,13 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
         known: the last event of each job, by its name.
     """
     suite, walks = get_suite(plan.suite), plan.walks
-    tasks = {entry.cell.task for entry in plan.entries}
-    downstream = [t for t in suite.tasks if t in tasks and t != plan.training]
+    tasks = {entry.cell.task for entry in plan.entries} - {plan.training}
+    downstream = sorted(tasks, key=lambda task: (suite.tasks.index(base(task)), task))
     where: dict[Where, list[str]] = {
         "training": [plan.training],
         "downstream": downstream,
         "harder": [t for t in downstream if t not in suite.easy],
-        "out of reach": [t for t in downstream if t in suite.hopeless],
+        "out of reach": [t for t in downstream if base(t) in suite.hopeless],
     }
     about: dict[str, Any] = {
         "format": FORMAT,

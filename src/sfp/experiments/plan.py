@@ -8,11 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from sfp.data.collect import EPISODES
+from sfp.envs.parameters import base
+from sfp.envs.registry import canonical
+from sfp.envs.suites import SUITES, Suite, get_suite
 from sfp.errors import SfpError, at_least, unknown
 from sfp.experiments.cell import Cell, Walk, make_settings
 from sfp.experiments.grid import EXPERIMENTS, Experiment
 from sfp.experiments.recipes import PriorRecipe, Recording
-from sfp.experiments.suites import SUITES, Suite, get_suite
 from sfp.experiments.variants import VARIANTS
 
 Scale: TypeAlias = Literal["paper", "small"]
@@ -26,7 +29,7 @@ class Overrides:
 
     Attributes:
         methods: names of cells; `all` is every one the experiment has.
-        tasks: of the suite.
+        tasks: of the suite, with parameters or without.
         seeds: of the runs.
         steps: of every run.
         episodes: recorded for the priors.
@@ -99,7 +102,7 @@ class Plan:
     @property
     def training(self) -> str:
         """The task that the recordings are from."""
-        return self.experiment.expert or get_suite(self.suite).training
+        return self.experiment.expert or get_suite(self.suite).training[0]
 
     @property
     def command(self) -> str:
@@ -133,27 +136,28 @@ def make_plan(
             at_least(1, **{count: getattr(given, count)})
     at_least(0, **{"a seed": min(given.seeds, default=0)})
     chosen = _chosen(name, given)
-    recording = Recording(found.training)
-    if experiment.expert:
-        recording = Recording(experiment.expert, expert=True)
-    if given.episodes is not None:
-        recording = replace(recording, episodes=given.episodes)
-    make = {
-        "recording": recording,
-        "epochs": given.epochs,
-        "preset": given.preset,
-    }
+    episodes = EPISODES if given.episodes is None else given.episodes
+
+    def recording_for(task: str) -> Recording:
+        if experiment.expert:
+            return Recording(experiment.expert, episodes, expert=True)
+        return Recording(found.training_for(task), episodes)
+
+    fitting = {"epochs": given.epochs, "preset": given.preset}
     if experiment.walks:
-        walks = _walks(experiment, found, chosen, given, PriorRecipe(**make))
+        prior = PriorRecipe(recording_for(found.training[0]), **fitting)
+        walks = _walks(experiment, found, chosen, given, prior)
         return Plan(name, suite, scale, (), walks, given)
-    usual = PAPER_SEEDS if scale == "paper" else experiment.seeds
+    seeds = given.seeds or range(PAPER_SEEDS if scale == "paper" else experiment.seeds)
     usual_tasks = found.tasks if experiment.expert else found.visited(scale)
     tasks = _tasks(given, found.tasks) or usual_tasks
     entries = []
-    for seed in dict.fromkeys(given.seeds or range(usual)):
-        for task in sorted(tasks, key=lambda task: found.steps(task, scale)):
-            steps = found.steps(task, scale) if given.steps is None else given.steps
+    for seed in dict.fromkeys(seeds):
+        for task in sorted(tasks, key=lambda task: found.steps(base(task), scale)):
+            usual = found.steps(base(task), scale)
+            steps = usual if given.steps is None else given.steps
             settings = make_settings(dict(given.settings), steps)
+            recording = recording_for(base(task))
             for key in chosen:
                 variant = VARIANTS[key]
                 prior = variant.prior
@@ -162,7 +166,9 @@ def make_plan(
                     variant.method,
                     seed,
                     steps,
-                    prior=None if prior is None else PriorRecipe(**make, **prior),
+                    prior=None
+                    if prior is None
+                    else PriorRecipe(recording, **fitting, **prior),
                     data=recording if variant.data else None,
                     settings=settings,
                     preset=given.preset,
@@ -186,9 +192,9 @@ def _chosen(name: str, given: Overrides) -> tuple[str, ...]:
 
 def _tasks(given: Overrides, known: tuple[str, ...]) -> tuple[str, ...]:
     for task in given.tasks:
-        if task not in known:
+        if base(task) not in known:
             raise unknown("task of this experiment", task, known, "Choose of these.")
-    return tuple(dict.fromkeys(given.tasks))
+    return tuple(dict.fromkeys(canonical(task) for task in given.tasks))
 
 
 def _walks(
@@ -201,7 +207,7 @@ def _walks(
     explorers = tuple(name for name in chosen if name != "sfp")
     if not explorers:
         raise SfpError("expected an explorer beside sfp: add uniform, for one.")
-    usual = suite.coverage if experiment.walks == "coverage" else suite.training
+    usual = suite.coverage if experiment.walks == "coverage" else suite.training[0]
     known = (usual, *(task for task in suite.tasks if task != usual))
     made = Walk(
         task=usual,

@@ -9,7 +9,7 @@ from pathlib import Path
 from sfp.data.collect import EPISODES
 from sfp.data.sources import load, minari
 from sfp.documents import read_json
-from sfp.envs.maze import EPISODE_STEPS
+from sfp.envs.suites import EPISODE_STEPS
 from sfp.errors import SfpError
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.fit import PRESETS
@@ -67,7 +67,7 @@ class Recording:
         """The command that records it."""
         sizes = ("--episodes", str(self.episodes), "--steps", str(self.steps))
         named = ("--seed", str(self.seed), "--name", self.dataset)
-        who = ("--expert",) if self.expert else ()
+        who = ("--policy", "expert") if self.expert else ()
         return ("collect", self.task, *who, *sizes, *named)
 
     @property

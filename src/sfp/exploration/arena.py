@@ -1,17 +1,19 @@
-"""Arenas: where explorers walk, many at once, and the box that they may reach."""
+"""Arenas: where explorers walk, many at once where the task allows it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from sfp.data.reaching import Reaching
 from sfp.data.scripted import Scripted
+from sfp.envs.adapter import Environment, Observed
 from sfp.envs.layout import Layout
-from sfp.envs.maze import MazeBatch, get_layout
-from sfp.envs.registry import Task, maze_layout
-from sfp.envs.swarm import Swarm
+from sfp.envs.maze import MazeBatch
+from sfp.envs.metaworld import MetaWorld
+from sfp.errors import SfpError
 
 PER_AXIS = 10
 
@@ -55,19 +57,15 @@ class Arena(Protocol):
 
 
 class MazeArena:
-    """Points in a maze; the box is the maze's, and some of it is walls."""
+    """Points in a maze."""
 
     dims: int = 2
-    seen: tuple[int, int] = (2, 4)
-    reachable: np.ndarray | None
     returns: np.ndarray | None = None
 
     def __init__(self, layout: Layout, count: int, rng: np.random.Generator):
         self._batch = MazeBatch(layout, count, rng)
         self._maze = self._batch.maze
         self.position = self._batch.position
-        self.low, self.high = layout.low, layout.high
-        self.reachable = reachable(layout)
         self._goal = self._maze.scale(self._batch.goal)
         self.met = self._is_met()
 
@@ -92,58 +90,117 @@ class MazeArena:
 
 
 class HandArena:
-    """Hands in a Meta-World task; the box is what the hand's controller allows."""
+    """Hands in one Meta-World simulator, which the episodes use in turns.
+
+    Each episode is what it would be in an environment of its own.
+
+    Attributes:
+        observations: the last one of each episode.
+    """
 
     dims: int = 4
-    seen: tuple[int, int] = (36, 39)
-    reachable: np.ndarray | None = None
     returns: np.ndarray | None = None
 
-    def __init__(self, task: str, count: int, rng: np.random.Generator):
-        self._swarm = Swarm(task, count, rng)
-        self.position = self._swarm.position
-        stock = self._swarm.env.simulation
-        self.low, self.high = np.array(stock.mocap_low), np.array(stock.mocap_high)
-        self.met = self._swarm.success.copy()
+    def __init__(self, env: MetaWorld, count: int, rng: np.random.Generator):
+        self._env, self._saved = env, []
+        self.observations: list[dict[str, np.ndarray]] = []
+        self.met = np.zeros(count, bool)
+        for i, seed in enumerate(rng.integers(2**31, size=count)):
+            observation, info = env.reset(seed=int(seed))
+            self.observations.append(observation)
+            self.met[i] = info["is_success"]
+            self._saved.append(env.save())
+        self.position = self._hands()
 
     def step(self, actions: np.ndarray) -> np.ndarray:
         """Move every hand."""
-        self.position = self._swarm.step(actions)
-        self.met |= self._swarm.success
+        for i, action in enumerate(np.asarray(actions, np.float32)):
+            self._env.restore(self._saved[i])
+            self.observations[i], *_, info = self._env.step(action)
+            self.met[i] |= info["is_success"]
+            self._saved[i] = self._env.save()
+        self.position = self._hands()
         return self.position
 
     def states(self) -> np.ndarray:
         """Observations and goals."""
         keys = "observation", "desired_goal"
         return np.array(
-            [np.concatenate([sight[k] for k in keys]) for sight in self._swarm.sights]
+            [np.concatenate([o[k] for k in keys]) for o in self.observations]
         )
 
     def script(self, rng: np.random.Generator) -> Explorer:
         """Reaches random points."""
-        return _Reachers(self._swarm, rng)
+        return _Reachers(self, rng)
+
+    def _hands(self) -> np.ndarray:
+        return np.array([seen["observation"][:3] for seen in self.observations])
 
 
 class _Reachers:
-    """One scripted policy per hand."""
+    """The scripted policy of every hand."""
 
-    def __init__(self, swarm: Swarm, rng: np.random.Generator):
-        self._swarm = swarm
-        self._scripts = [Reaching(rng) for _ in swarm.sights]
+    def __init__(self, arena: HandArena, rng: np.random.Generator):
+        self._arena, self._script = arena, Reaching()
+        self._goals = [self._script.begin(rng) for _ in arena.observations]
 
     def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Towards each one's goal."""
-        pairs = zip(self._scripts, self._swarm.sights, strict=True)
-        return np.array([script.act(sight) for script, sight in pairs], np.float64)
+        actions = []
+        for i, seen in enumerate(self._arena.observations):
+            action, self._goals[i] = self._script.act(self._goals[i], seen, rng)
+            actions.append(action)
+        return np.array(actions, np.float64)
 
 
-def make_arena(
-    task: Task, count: int, rng: np.random.Generator
-) -> MazeArena | HandArena:
-    """Begin that many walks."""
-    if task.suite == "meta-world":
-        return HandArena(task.name, count, rng)
-    return MazeArena(get_layout(maze_layout(task)), count, rng)
+class EnvironmentArena:
+    """One walk in any environment; after the episode's end it stands still.
+
+    Args:
+        environment: with actions scaled to [-1, 1].
+        where: the position in what is seen.
+        rng: draws the episode's seed.
+    """
+
+    def __init__(
+        self,
+        environment: Environment,
+        where: Callable[[Observed], np.ndarray],
+        rng: np.random.Generator,
+    ):
+        self._environment, self._where = environment, where
+        self.dims = environment.spec.action
+        self._seen = environment.reset(int(rng.integers(2**31)))
+        self._over = False
+        self.position = self._positions()
+        self.met: np.ndarray = np.zeros(1, bool)
+        self.returns: np.ndarray | None = np.zeros(1)
+        self._total = 0.0
+
+    def step(self, actions: np.ndarray) -> np.ndarray:
+        """Act, until the episode is over."""
+        if not self._over:
+            outcome = self._environment.step(actions[0])
+            self._seen = outcome.observed
+            self._over = outcome.terminated or outcome.truncated
+            paid = outcome.reward > 0
+            self.met |= paid if outcome.success is None else outcome.success
+            self._total += outcome.reward
+            self.returns = np.array([self._total])
+            self.position = self._positions()
+        return self.position
+
+    def states(self) -> np.ndarray:
+        """The observation with its goal."""
+        return np.concatenate([*self._seen.obs[:2]])[None]
+
+    def script(self, rng: np.random.Generator) -> Explorer:
+        """Refuse: there is none."""
+        name = self._environment.name
+        raise SfpError(f"there is no scripted policy for {name}: leave it out.")
+
+    def _positions(self) -> np.ndarray:
+        return self._where(self._seen)[None].astype(np.float64)
 
 
 def reachable(layout: Layout, per_axis: int = PER_AXIS) -> np.ndarray:

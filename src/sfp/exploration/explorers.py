@@ -12,7 +12,7 @@ import gymnasium as gym
 import jax
 import numpy as np
 
-from sfp.envs.maze import EPISODE_STEPS
+from sfp.envs.suites import EPISODE_STEPS
 from sfp.errors import SfpError, at_least, unknown
 from sfp.exploration.arena import Arena
 from sfp.exploration.family import (

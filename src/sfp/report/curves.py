@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from sfp.envs.maze import get_layout
-from sfp.envs.registry import TASKS, get_task, maze_layout
+from sfp.envs.layout import Layout
+from sfp.envs.registry import get_task
+from sfp.errors import SfpError
 from sfp.exploration.figures import COLOURS, draw_maze
 from sfp.report.comparison import compare
 from sfp.report.experiment import Section
@@ -53,7 +54,7 @@ def runs_figure(runs: Sequence[RunRecord], walks: dict[Path, list[Walk]]) -> Fig
             axis.set_axis_off()
         for axis, run in zip(row[len(METRICS) :], first[task], strict=False):
             axis.set_axis_on()
-            draw_maze(axis, get_layout(maze_layout(get_task(task))))
+            draw_maze(axis, layout_of(task))
             for walk in walks[run.folder]:
                 axis.plot(*walk.path.T, color=COLOURS[0], lw=0.9, alpha=0.7)
             axis.set_title(f"{run.label}: test episodes", fontsize=10)
@@ -78,7 +79,7 @@ class Walk:
 
 def play_walks(run: RunRecord, episodes: int = 5) -> list[Walk]:
     """Test episodes of a finished run's policy in its point-maze."""
-    layout = get_layout(maze_layout(get_task(run.task)))
+    layout = layout_of(run.task)
     _, played = evaluate_policy(Trained.load(run.folder), run.task, episodes=episodes)
     size = layout.high - layout.low
     found = []
@@ -93,5 +94,19 @@ def play_walks(run: RunRecord, episodes: int = 5) -> list[Walk]:
 
 def is_maze(run: RunRecord) -> bool:
     """Whether its walks can be drawn, and there is a policy to walk."""
-    known = run.task in TASKS and TASKS[run.task].suite == "point-maze"
-    return known and (run.folder / "policy").is_dir()
+    if run.task.endswith(".txt"):  # which may be another map by now
+        return False
+    try:
+        task = get_task(run.task)
+    except SfpError:  # an environment made in Python
+        return False
+    told = task.layout is not None and not task.kwargs.get("pixels")
+    return told and (run.folder / "policy").is_dir()
+
+
+def layout_of(task: str) -> Layout:
+    """The map of a point-maze."""
+    layout = get_task(task).layout
+    if layout is None:
+        raise SfpError(f"task {task!r} is not a point-maze.")
+    return layout

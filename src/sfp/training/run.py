@@ -25,7 +25,7 @@ from sfp.data.replay import EpisodeReplay
 from sfp.data.trajectories import Trajectories
 from sfp.envs.adapter import Environment, make_env
 from sfp.envs.identity import identify
-from sfp.envs.registry import CUSTOM_MAZE, TASKS
+from sfp.envs.registry import canonical, suite_of
 from sfp.errors import SfpError, at_least, unknown
 from sfp.files import locked, sweep_all
 from sfp.observation import Spec
@@ -121,7 +121,9 @@ def train(
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS, HELP)
     schedule, networks, mixture, baselines = configure(settings)
-    environment = Environment(make_env(env), env if isinstance(env, str) else None)
+    environment = Environment(
+        make_env(env), canonical(env) if isinstance(env, str) else None
+    )
     test_env = _again(env) if eval_env is None else make_env(eval_env)
     test_environment = Environment(test_env, environment.name)
     environment.check_same(test_environment)
@@ -136,7 +138,7 @@ def train(
         check_prior(prior, called, environment)
     if data is not None:
         data = fitting_recordings(data, method, chosen, environment)
-    suite = _suite(environment)
+    suite = suite_of(environment.env)
     schedule = _relabelled(schedule, method, chosen, environment, preset, suite)
     if networks.alpha is None:
         networks = replace(networks, alpha=_of(chosen.alpha, suite))
@@ -246,15 +248,6 @@ def _relabelled(
     if schedule.hindsight:
         environment.check_hindsight()
     return schedule
-
-
-def _suite(environment: Environment) -> str:
-    """The suite whose defaults suit an environment; "" if it is none of ours."""
-    made_as = environment.env.spec.id if environment.env.spec else ""
-    if made_as == CUSTOM_MAZE:
-        return "point-maze"
-    suites = {task.env_id: task.suite for task in TASKS.values()}
-    return suites.get(made_as, "")
 
 
 def _again(env: str | gym.Env) -> gym.Env:

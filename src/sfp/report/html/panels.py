@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfp.envs.maze import get_layout
-from sfp.envs.registry import get_task, maze_layout
 from sfp.report.comparison import Comparison, points
-from sfp.report.curves import Walk
+from sfp.report.curves import Walk, layout_of
 from sfp.report.groups import METRICS, Group, share
 from sfp.report.html.book import Book
 from sfp.report.html.chart import line_chart, look, phase_chart
@@ -32,7 +30,7 @@ def watch(found: Comparison, replays: Replays, stem: str, book: Book) -> str:
         return ""
     figures: dict[str, list[str]] = {}
     for run, walks in replays:
-        layout = get_layout(maze_layout(get_task(run.task)))
+        layout = layout_of(run.task)
         title = f"{run.label} on {run.task}, seed {run.seed}"
         chart = replay(layout, walks, title)
         colour = look(found.labels.index(run.label))

@@ -1,0 +1,132 @@
+"""Parameters of tasks: `name:key=value,key=value`, one syntax everywhere."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sfp.errors import SfpError, unknown
+
+Value: TypeAlias = bool | int | float | str
+
+GIVEN = re.compile(r"(?P<base>.+?):(?P<given>\w+=.*)", re.S)
+"""A colon counts if key and equals sign follow: `package:Env-v0` has no parameters."""
+
+TEXT = re.compile(r"[\w.+/-]+")
+"""What a text may be made of."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter that a task takes.
+
+    Attributes:
+        kind: `bool`, `int`, `float` or `str`.
+        default: its value if it is not given; None means that there is none.
+        summary: one line for the docs and `sfp list`.
+        choices: the values that it may have; empty allows all of its kind.
+    """
+
+    kind: type
+    default: Value | None
+    summary: str
+    choices: tuple[Value, ...] | range = ()
+
+    @property
+    def expected(self) -> str:
+        """The values that it may have, in words."""
+        if isinstance(self.choices, range):
+            return f"a whole number from {self.choices[0]} to {self.choices[-1]}"
+        if self.choices:
+            return " or ".join(map(str, self.choices))
+        words = {bool: "true or false", int: "a whole number", float: "a number"}
+        return words.get(self.kind, "a word")
+
+    def accepts(self, value: Value) -> bool:
+        """Whether a value is of its kind and among its choices."""
+        if self.kind is float and type(value) is int:
+            return True
+        return type(value) is self.kind and (not self.choices or value in self.choices)
+
+
+def split(name: str) -> tuple[str, dict[str, Value]]:
+    """What stands before the parameters, and the parameters by key."""
+    found = GIVEN.fullmatch(name)
+    if found is None:
+        return name, {}
+    values: dict[str, Value] = {}
+    for pair in found["given"].split(","):
+        key, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or not re.fullmatch(r"[A-Za-z_]\w*", key) or key in values:
+            raise SfpError(
+                f"expected parameters as key=value, each once, received {pair!r} in "
+                f"{name!r}: write {found['base']}:key=value,key=value."
+            )
+        values[key] = _read(text, name)
+    return found["base"], values
+
+
+def base(name: str) -> str:
+    """What stands before the parameters."""
+    return split(name)[0]
+
+
+def join(base: str, values: Mapping[str, Value]) -> str:
+    """The name that `split` reads, with sorted keys."""
+    given = ",".join(f"{key}={_write(values[key])}" for key in sorted(values))
+    return f"{base}:{given}" if given else base
+
+
+def check(
+    base: str, given: Mapping[str, Value], known: Mapping[str, Parameter]
+) -> dict[str, Value]:
+    """The parameters that are not defaults; an unknown or a bad one is refused."""
+    chosen: dict[str, Value] = {}
+    for key, value in given.items():
+        if key not in known:
+            if not known:
+                raise SfpError(f"task {base!r} takes no parameters, received {key!r}.")
+            told = ", ".join(f"{k} ({p.expected})" for k, p in known.items())
+            raise unknown(f"parameter of {base}", key, known, f"It takes {told}.")
+        parameter = known[key]
+        if not parameter.accepts(value):
+            raise SfpError(
+                f"expected {key} of {base} to be {parameter.expected}, received "
+                f"{_write(value)!r}."
+            )
+        if value != parameter.default:
+            chosen[key] = parameter.kind(value)
+    return chosen
+
+
+def slug(name: str) -> str:
+    """A name as a part of folder names and dataset ids."""
+    return re.sub(r"[^\w-]+", "-", name).strip("-")
+
+
+def _read(text: str, name: str) -> Value:
+    """A truth value, a number, or else a word; nothing is evaluated."""
+    readers: tuple[Callable[[str], Any], ...] = (json.loads, float)
+    for read in readers:
+        try:
+            value = read(text)
+        except ValueError:
+            continue
+        if isinstance(value, bool | int) or (
+            isinstance(value, float) and math.isfinite(value)
+        ):
+            return value
+    if not TEXT.fullmatch(text):
+        raise SfpError(
+            f"expected true, false, a number or a word as value, received {text!r} in "
+            f"{name!r}."
+        )
+    return text
+
+
+def _write(value: Value) -> str:
+    return json.dumps(value) if isinstance(value, bool) else str(value)

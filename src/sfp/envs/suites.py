@@ -1,0 +1,115 @@
+"""Suites: all that is known about a group of tasks, in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sfp.envs.generator import SIZES
+from sfp.envs.manipulation import MANIPULATIONS
+from sfp.envs.parameters import Parameter
+from sfp.errors import unknown
+
+PAPER_STEPS = 125 * 4000
+"""125 epochs of 4000 steps."""
+
+EPISODE_STEPS = 500
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tasks that share an action space.
+
+    Attributes:
+        entry_point: the class of their environments.
+        argument: the argument of that class which names the task.
+        summaries: one line about each task, by its name.
+        training: the tasks whose recordings the priors are learned from.
+        small: environment steps of a run at scale `small`, by task.
+        coverage: the task whose coverage is measured (Table 1).
+        hopeless: tasks that no method of the paper solves; `small` leaves them out.
+        easy: tasks for which weak exploration is enough: SAC with hindsight solved
+            them with its first seeds.
+        episode_steps: the time limit of an episode.
+        parameters: the parameters that each task takes.
+    """
+
+    entry_point: str
+    argument: str
+    summaries: Mapping[str, str]
+    training: tuple[str, ...]
+    small: Mapping[str, int]
+    coverage: str
+    hopeless: frozenset[str] = frozenset()
+    easy: frozenset[str] = frozenset()
+    episode_steps: int = EPISODE_STEPS
+    parameters: Mapping[str, Mapping[str, Parameter]] = field(default_factory=dict)
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """All tasks that are learned, those for training first."""
+        return tuple(self.small)
+
+    @property
+    def downstream(self) -> tuple[str, ...]:
+        """All others: what is averaged in the paper's figures."""
+        return tuple(task for task in self.small if task not in self.training)
+
+    def training_for(self, task: str) -> str:
+        """The task whose recordings serve `task`: itself if it has some."""
+        return task if task in self.training else self.training[0]
+
+    def visited(self, scale: str) -> tuple[str, ...]:
+        """What an experiment learns unless told otherwise."""
+        left_out = frozenset() if scale == "paper" else self.hopeless
+        return tuple(task for task in self.small if task not in left_out)
+
+    def steps(self, task: str, scale: str) -> int:
+        """Environment steps of a run."""
+        return PAPER_STEPS if scale == "paper" else self.small[task]
+
+
+PIXELS = {"pixels": Parameter(bool, False, "observe a 64x64 RGB image")}  # noqa: FBT003
+MAZES = {
+    "room": "29x29 empty room, goal in a random corner",
+    "corridor": "U-shaped corridor of 61 + 1 + 61 cells",
+    "maze": "crossings and dead ends, shortest way 66; seed=N generates others",
+    "room-large": "81x81 empty room of the coverage table",
+}
+GENERATED = {
+    "seed": Parameter(
+        int, None, "generate a maze instead of the paper's", range(2**32)
+    ),
+    "size": Parameter(str, "medium", "of a generated maze", tuple(SIZES)),
+}
+SUITES: dict[str, Suite] = {
+    "point-maze": Suite(
+        entry_point="sfp.envs.maze:PointMaze",
+        argument="layout",
+        summaries=MAZES,
+        training=("room",),
+        small={"room": 16_000, "maze": 40_000, "corridor": 60_000},
+        coverage="room-large",
+        easy=frozenset({"corridor"}),
+        parameters={name: PIXELS for name in MAZES} | {"maze": PIXELS | GENERATED},
+    ),
+    "meta-world": Suite(
+        entry_point="sfp.envs.metaworld:MetaWorld",
+        argument="task",
+        summaries={name: task.summary for name, task in MANIPULATIONS.items()},
+        training=("reach",),
+        small=dict.fromkeys(
+            ("reach", *(t for t in MANIPULATIONS if t != "reach")), 60_000
+        ),
+        coverage="reach",
+        hopeless=frozenset({"push", "pick-place", "peg-insert-side"}),
+        easy=frozenset({"drawer-close"}),
+    ),
+}
+
+
+def get_suite(name: str) -> Suite:
+    """The suite of that name."""
+    if name not in SUITES:
+        raise unknown("suite", name, SUITES, "See `sfp reproduce --help`.")
+    return SUITES[name]
