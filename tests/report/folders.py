@@ -139,6 +139,7 @@ def make_everything(root: Path) -> Path:
         path.write_text(path.read_text().replace(f"800,{100 + seed},", "800,nan,"))
     three = make_run(root / "runs" / "zz-three", method="sac")
     (three / "versions.json").write_text(json.dumps({"sfp": NASTY}))
+    sign(three)
     broken = make_run(root / "runs" / NASTY.replace("/", ""))
     (broken / "config.json").write_text("{")
     return root

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from folders import make_grid, make_run
+from folders import make_grid, make_run, sign
 
 from sfp.report.comparison import compare, points
 from sfp.report.groups import aggregate, curve, find_budgets, group_runs
@@ -134,6 +134,7 @@ def test_numbers_that_are_none_are_told(tmp_path):
     folder = make_run(tmp_path / "a")
     path = folder / "eval.csv"
     path.write_text(path.read_text().replace("800,100,", "800,nan,"))
+    sign(folder)
     found = compared(tmp_path)
     assert "seed 0 holds numbers that are not finite" in found.notes[0]
     assert np.isnan(found.finals[0].found.value)

@@ -2,6 +2,8 @@
 
 import csv
 import io
+import json
+import os
 import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
@@ -112,7 +114,7 @@ def test_sections_tables_replays_and_provenance(page, written):
     assert len(replays) == 3  # SFP on both tasks, SAC on one
     assert [i for i in page.all("img") if i["src"].startswith("data:image/png")]
     (left_out,) = [w for w in written.warnings if w.startswith("left out")]
-    assert "is no run" in left_out
+    assert "config.json" in left_out
     assert left_out in words
 
 
@@ -179,6 +181,59 @@ def test_a_policy_elsewhere_is_not_loaded(tmp_path):
     (run / "policy").symlink_to(elsewhere / "policy")
     written = write_report(tmp_path / "in", tmp_path / "r.html")
     assert written.warnings == ["no replay of a: policy leads out of the results."]
+
+
+@pytest.mark.parametrize("kind", ["link", "inner link", "pipe"])
+def test_what_lies_beside_a_figure_is_no_way_out(tmp_path, kind):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("name,value\nkey,topsecret\n")
+    root = make_run(tmp_path / "in" / "a").parent
+    (root / "other.csv").write_text("name,value\nkey,topsecret\n")
+    shown = {"path": "plot.png", "title": "plot"}
+    about = {"format": 1, "name": "x", "figures": [shown]}
+    (root / "experiment.json").write_text(json.dumps(about))
+    (root / "plot.png").write_bytes(PIXEL)
+    beside = root / "plot.csv"
+    beside.write_text("name,value\nkey,told\n")
+    write_report(root, tmp_path / "r.html", replays=False)
+    assert "told" in (tmp_path / "r.html").read_text()
+    beside.unlink()
+    if kind == "pipe":
+        os.mkfifo(beside)
+    else:
+        beside.symlink_to(secret if kind == "link" else root / "other.csv")
+    write_report(root, tmp_path / "r.html", replays=False)
+    content = (tmp_path / "r.html").read_text()
+    assert 'alt="plot"' in content
+    assert "topsecret" not in content
+
+
+def test_no_link_among_the_results_is_followed(tmp_path):
+    root = make_run(tmp_path / "in" / "a").parent
+    for name in ("plot.png", "table.csv"):
+        (tmp_path / name).write_bytes(PIXEL)
+        (root / name).symlink_to(tmp_path / name)
+        key = "figures" if name.endswith("png") else "tables"
+        about = {"format": 1, "name": "x", key: [{"path": name, "title": "t"}]}
+        (root / "experiment.json").write_text(json.dumps(about))
+        written = write_report(root, tmp_path / "r.html", replays=False)
+        assert f"{name} leads out of the results." in written.warnings[0]
+        (root / name).unlink()
+        (root / f"inner-{name}").write_bytes(PIXEL)
+        (root / name).symlink_to(root / f"inner-{name}")
+        written = write_report(root, tmp_path / "r.html", replays=False)
+        assert f"{name} is a link" in written.warnings[0]
+
+
+def test_runs_without_digests_are_told_in_one_line(tmp_path):
+    for seed in range(3):
+        make_run(tmp_path / "in" / f"s{seed}", seed=seed)
+    assert not write_report(tmp_path / "in", tmp_path / "r.html").warnings
+    for seed in range(2):
+        (tmp_path / "in" / f"s{seed}" / "SHA256SUMS").unlink()
+    written = write_report(tmp_path / "in", tmp_path / "r.html", replays=False)
+    (line,) = written.warnings
+    assert line.startswith("2 of 3 runs are unverified")
 
 
 def test_an_unwritable_place_is_one_line_and_nothing_is_left(tmp_path):

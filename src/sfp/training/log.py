@@ -202,10 +202,10 @@ def read_table(folder: Path, name: str) -> list[Row]:
     Columns that an earlier version did not have yet are empty.
     """
     path = folder / f"{name}.csv"
-    if not path.is_file():
+    if not os.path.lexists(path):
         return []
     try:
-        whole, _, _ = path.read_text(encoding="utf-8").rpartition("\n")
+        whole, _, _ = regular(path).read_text(encoding="utf-8").rpartition("\n")
         reader = csv.DictReader(whole.split("\n"), restval="missing")
         found = set(reader.fieldnames or ())
         if whole and not NEEDED[name] <= found <= set(TABLES[name]):
@@ -214,7 +214,7 @@ def read_table(folder: Path, name: str) -> list[Row]:
             dict.fromkeys(TABLES[name]) | {k: _value(k, v) for k, v in row.items()}
             for row in reader
         ]
-    except (TypeError, ValueError, csv.Error):
+    except (OSError, TypeError, ValueError, csv.Error):
         raise SfpError(f"{path} is damaged: a row is not made of numbers.") from None
 
 
