@@ -35,7 +35,7 @@ def test_tables_take_names_as_they_are(capsys, monkeypatch, wide):
     said = capsys.readouterr().out
     assert "\x1b" not in said
     assert "\x9b" not in said
-    assert said.count("title") >= 4
+    assert said.count("title") >= 3
 
 
 def test_progress_takes_names_as_they_are(monkeypatch):
@@ -74,12 +74,13 @@ def test_such_numbers_in_any_command(capsys, words):
     assert "within 64 bit, received one of 64 bit" in capsys.readouterr().err
 
 
-def run(words, **options):
+def run(words, redirect=""):
     """In a process whose locale knows ASCII only."""
     env = os.environ | {"PYTHONPATH": str(ROOT / "src"), "LC_ALL": "C"}
     env |= {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    command = [sys.executable, "-m", "sfp", *words]
-    return subprocess.run(command, env=env, capture_output=True, timeout=120, **options)
+    shell = ["sh", "-c", f'exec "$@" {redirect}', "sh"]
+    command = [*shell, sys.executable, "-m", "sfp", *words]
+    return subprocess.run(command, env=env, capture_output=True, timeout=120)
 
 
 def test_a_report_where_the_locale_is_ascii(tmp_path):
@@ -97,9 +98,8 @@ def test_a_report_where_the_locale_is_ascii(tmp_path):
 
 def test_a_closed_stderr(tmp_path):
     """What is opened next must not take its number."""
-    close = {"preexec_fn": lambda: os.close(2)}
-    done = run(["report", str(tmp_path / "nowhere")], **close)
+    done = run(["report", str(tmp_path / "nowhere")], "2>&-")
     assert (done.returncode, done.stdout, done.stderr) == (2, b"", b"")
-    done = run(["list", "tasks"], **close)
+    done = run(["list", "tasks"], "2>&-")
     assert done.returncode == 0
     assert b"maze" in done.stdout

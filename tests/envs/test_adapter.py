@@ -103,9 +103,7 @@ def test_words_from_compute_reward():
 
     keys = ("observation", "achieved_goal", "desired_goal")
     environment = Environment(Goals(keys=keys), "odd")
-    with pytest.raises(
-        SfpError, match=r"compute_reward of odd gave .*expected numbers"
-    ):
+    with pytest.raises(SfpError, match=r"compute_reward of odd .*expected numbers"):
         environment.rewards(np.zeros((3, 2)), np.zeros((3, 2)))
 
 
