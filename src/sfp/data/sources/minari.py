@@ -152,13 +152,6 @@ def _is_jpeg(rows: np.ndarray, place: Place) -> bool:
     return len(rows) > 0 and is_bytes and rows[0].size != math.prod(place.shape)
 
 
-def _decoded(content: bytes, place: Place) -> np.ndarray:
-    with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as image:
-        if image.size[::-1] != place.shape[:2]:
-            raise ValueError(f"an image of {image.size} in place of {place.shape}")
-        return np.array(image)
-
-
 def _hdf5(data: Path, metadata: dict[str, Any]) -> Iterator[Reader]:
     path = data / "main_data.hdf5"
     with h5py.File(regular(path), "r") as file:
