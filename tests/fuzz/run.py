@@ -193,16 +193,17 @@ def main():
             f"{'':15} {'cases':>6} {'good':>6} {'refused':>8} {'found':>6}"
             f" {'slowest':>8} {'largest':>8} {'time':>6}"
         )
-        found = 0
+        found = cases = 0
         for at, (kind, name) in enumerate(fuzzers):
             share = (args.cases + at) // len(fuzzers)
             numbers = range(share) if args.number is None else [args.number]
+            cases += len(numbers)
             found += fuzz(
                 lambda k=kind, n=name: k(root, n, args.seed), name, numbers, args
             )
     minutes = (time.monotonic() - began) / 60
     print(
-        f"{args.cases} {args.what} with --seed {args.seed}: {found} findings, "
+        f"{cases} {args.what} with --seed {args.seed}: {found} findings, "
         f"{minutes:.1f} min."
     )
     sys.exit(1 if found else 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -46,11 +45,12 @@ def train(
     rollout = Rollout(
         environment, agent, replay, seed=seed, key=rollout_key, warmup=schedule.warmup
     )
-    saved = (
-        checkpoints.load(partial(_tree, state, rollout), replay, log.check)
-        if checkpoints
-        else None
-    )
+
+    def like(meta: dict[str, Any]) -> dict[str, Any]:
+        rollout.check(meta)
+        return _tree(state, rollout, meta)
+
+    saved = checkpoints.load(like, replay, log.check) if checkpoints else None
     if saved:
         tree, meta = saved
         state = jax.tree.map(jnp.asarray, tree["state"])

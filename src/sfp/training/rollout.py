@@ -25,6 +25,18 @@ def episode_seed(seed: int, episode: int) -> int:
     return drawn + 2**31 if drawn in TEST_SEEDS else drawn
 
 
+SAVED: dict[str, Any] = {
+    "step": int,
+    "episode": int,
+    "actions": int,
+    "total": int | float,
+    "success": bool | float | None,
+    "pending": dict,
+    "exact": bool,
+}
+"""What a checkpoint says of a rollout, and of which types."""
+
+
 class Rollout:
     """The running episode.
 
@@ -129,6 +141,18 @@ class Rollout:
         )
         self.exact = False
         self.episode += 1  # `explore` begins it
+
+    @staticmethod
+    def check(saved: dict[str, Any]) -> None:
+        """Raise unless `restore` can work with this."""
+        for name, kind in SAVED.items():
+            if not isinstance(saved[name], kind):
+                raise TypeError(f"{name} is {str(saved[name])[:40]!r}")
+        step, episode, actions = (saved[k] for k in ("step", "episode", "actions"))
+        if not (0 <= actions <= step < 2**62 and abs(episode) < 2**62):
+            raise ValueError(f"step {step} of episode {episode} after {actions}")
+        for values in saved["pending"].values():
+            np.asarray(values, np.float64).reshape(len(values))
 
     def saved(self) -> dict[str, Any]:
         """What `restore` needs besides memory and actions."""
