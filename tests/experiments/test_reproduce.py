@@ -182,11 +182,14 @@ def test_the_manifest_says_what_the_report_needs(run, tmp_path):
     assert command.endswith("--methods sac-kl-state --tasks maze --seeds 4")
     assert about.pop("claim").startswith("SFP learns unseen tasks faster")
     assert about.pop("title").startswith("Transfer")
-    first, second, *_ = about.pop("claims")
+    claims = about.pop("claims")
+    first, second, third, *_ = claims
     assert (first["better"], first["worse"]) == ("PARROT-state", "SFP")
-    assert (first["tasks"], first["measure"]) == (["room"], "whole")
-    assert (second["tasks"], second["measure"]) == (["maze"], "final")
-    assert first["share"] == second["share"] == 1.0
+    assert (first["tasks"], first["measure"]) == (["room"], "at once")
+    assert (second["tasks"], second["share"]) == (["room"], 0.75)
+    assert (third["tasks"], third["measure"], third["share"]) == (["maze"], "final", 1)
+    alone = [(c["worse"], c["tasks"]) for c in claims if not c["better"]]
+    assert alone == [("SAC", ["maze"]), ("SAC-PolyRL", ["maze"])]
     assert about == {
         **{"format": 1, "name": "transfer", "suite": "point-maze", "scale": "small"},
         **{"training": "room", "aggregate": ["maze"]},

@@ -95,21 +95,21 @@ class Checked:
         claim: what is claimed.
         pair: what was measured; None if there are no runs for it.
         verdict: `holds`, `does not`, `undecided`, `not run`, or how many runs it needs.
-        more: p of the claim after Holm's correction.
+        more: p of the claim after Holm's correction; None if it was not tested.
         less: p of its opposite, the same.
     """
 
     claim: Claim
     pair: Pair | None
     verdict: str
-    more: float = 1.0
-    less: float = 1.0
+    more: float | None = None
+    less: float | None = None
 
     @property
     def p(self) -> str:
         """The p that decides, before and after the correction."""
-        if self.pair is None:
-            return ""
+        if self.pair is None or self.more is None:
+            return "-"
         opposite = self.verdict == "does not"
         raw = self.pair.test.less if opposite else self.pair.test.more
         adjusted = self.less if opposite else self.more

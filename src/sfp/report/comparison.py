@@ -270,9 +270,10 @@ def claim_rows(found: Comparison) -> list[dict[str, Any]]:
         row |= {"difference": None if pair is None else float(pair.gap.value)}
         row |= ends(pair.gap if pair else None)
         row |= {"n": pair.gap.n if pair else 0, "verdict": one.verdict}
-        row |= {"p": pair.test.more if pair else None, "p holm": one.more}
-        row |= {"opposite p": pair.test.less if pair else None}
-        rows.append(row | {"opposite p holm": one.less})
+        test = pair.test if pair and one.more is not None else None
+        row |= {"p": test and test.more, "p holm": one.more}
+        row |= {"opposite p": test and test.less, "opposite p holm": one.less}
+        rows.append(row)
     return rows
 
 
