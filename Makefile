@@ -1,6 +1,8 @@
 # make demo   set up, then do the main job and leave pictures in demo/
-# make test   set up, then lint, types and tests (what CI runs)
+# make test   set up, then lint, types, tests and the documentation (what CI runs)
+# make quick  the tests that take less than a second each: for the inner loop
 # make check  lint and types only
+# make docs   build the documentation in site/; warnings and broken links are errors
 # make bench  speed and memory, each as a ratio against a peer in the same run
 # make soak   kill runs at random moments and at every write; they must end alike
 # make clean  remove what these commands made
@@ -10,7 +12,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 TESTS ?= tests
 
-.PHONY: demo test check bench soak clean
+.PHONY: demo test quick check docs bench soak clean
 
 demo: $(READY)
 	@rm -rf demo && mkdir demo
@@ -28,10 +30,17 @@ demo: $(READY)
 test: check
 	$(BIN)/python -m pytest -n 2 $(TESTS)
 
+quick: $(READY)
+	$(BIN)/python -m pytest -n 2 -m 'not slow' $(TESTS)
+
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+
+docs: $(READY)
+	$(BIN)/python -m sphinx -W --keep-going -E -q docs site
+	@echo "Done: open site/index.html in a browser."
 
 bench: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
@@ -49,4 +58,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf .venv demo figures .pytest_cache .ruff_cache
+	rm -rf .venv demo figures site .pytest_cache .ruff_cache

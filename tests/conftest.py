@@ -24,8 +24,19 @@ import pytest  # noqa: E402
 from sfp import compute  # noqa: E402
 
 compute._chosen = 1
+jax.config.update("jax_numpy_rank_promotion", "raise")
 mpl.use("Agg")
 compute.keep_compiled(Path(__file__).parent.parent / ".venv" / "xla")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled():
+    """Every module drops its compiled programs: all of them together take gigabytes.
+
+    Modules that share a program find it on disk (`keep_compiled`).
+    """
+    yield
+    jax.clear_caches()
 
 
 @pytest.fixture(autouse=True)

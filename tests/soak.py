@@ -19,13 +19,10 @@ import time
 import traceback
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "training"))
-
-from environments import SMALL, make_prior, maze
-from faults import Faults, outcome, scalars, whole  # noqa: F401
-
 import sfp
 import sfp.training.run
+from environments import SMALL, make_prior, maze
+from faults import Faults, outcome, scalars, whole  # noqa: F401
 from sfp.compute import keep_compiled
 from sfp.errors import SfpError
 from sfp.files import _exchange  # noqa: F401

@@ -96,17 +96,18 @@ def test_an_interruption_keeps_what_is_done(tmp_path):
 
 def test_workers_do_not_outlive_a_killed_parent(tmp_path):
     program = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import sys\n"
         "from pathlib import Path\n"
         "import test_parts\n"
         "if __name__ == '__main__':\n"
-        "    test_parts.make_parts(Path(sys.argv[2]), "
-        "[test_parts.Slow(i, sys.argv[2]) for i in range(2)], 2)\n"
+        "    test_parts.make_parts(Path(sys.argv[1]), "
+        "[test_parts.Slow(i, sys.argv[1]) for i in range(2)], 2)\n"
     )
     script = tmp_path / "main.py"
     script.write_text(program)
     parent = subprocess.Popen(
-        [sys.executable, str(script), str(Path(__file__).parent), str(tmp_path)]
+        [sys.executable, str(script), str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     pids = [tmp_path / f"pid-{i}" for i in range(2)]
     until = time.time() + 60

@@ -11,11 +11,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "training"))
-
-from faults import outcome, whole
-
 import sfp
+from faults import outcome, whole
 from sfp.cli import main
 from sfp.errors import SfpError
 from sfp.experiments.jobs import make_jobs, price

@@ -4,8 +4,8 @@ import csv
 
 import numpy as np
 import pytest
-from folders import make_experiment, make_grid, make_run
 
+from folders import make_experiment, make_grid, make_run
 from sfp.report.claims import Claim, check
 from sfp.report.comparison import claim_rows, compare
 from sfp.report.groups import group_runs

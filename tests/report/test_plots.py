@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from folders import make_grid, make_run
 from matplotlib.figure import Figure
 
+from folders import make_grid, make_run
 from sfp.explore.figures import COLOURS, save
 from sfp.report import plots
 from sfp.report.comparison import compare

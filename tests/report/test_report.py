@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from folders import NASTY, PIXEL, make_grid, make_run
 
+from folders import NASTY, PIXEL, make_grid, make_run
 from sfp.errors import SfpError
 from sfp.report.html import write_report
 from sfp.report.html.chart import WIDTH, brief, numbers, ticks

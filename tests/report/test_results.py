@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from folders import make_experiment, make_grid, make_run
 
+from folders import make_experiment, make_grid, make_run
 from sfp.errors import SfpError
 from sfp.report.results import read_results
 

@@ -4,11 +4,11 @@ import gymnasium as gym
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from environments import SMALL, Drift, Reach, make_prior, maze
 from gymnasium import spaces
 from gymnasium.wrappers import TransformObservation
 
 import sfp
+from environments import SMALL, Drift, Reach, make_prior, maze
 from sfp.config import Schedule
 from sfp.envs.adapter import Environment, make_env
 from sfp.errors import SfpError

@@ -6,10 +6,10 @@ import json
 import gymnasium as gym
 import numpy as np
 import pytest
-from environments import SMALL, Drift, Reach
 from gymnasium import spaces
 from gymnasium.wrappers import NormalizeObservation, NormalizeReward, TimeLimit
 
+from environments import SMALL, Drift, Reach
 from sfp.agents.methods import METHODS
 from sfp.cli import main
 from sfp.data.replay import EpisodeReplay, Moment, Sizes

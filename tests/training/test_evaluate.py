@@ -6,10 +6,10 @@ import subprocess
 import gymnasium as gym
 import numpy as np
 import pytest
-from environments import Drift
 from PIL import Image as Picture
 from test_trained import make
 
+from environments import Drift
 from sfp.envs.adapter import Environment
 from sfp.envs.registry import TASKS
 from sfp.errors import SfpError

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from environments import SMALL, make_prior, maze
-from faults import outcome, whole
 
 import sfp
+from environments import SMALL, make_prior, maze
+from faults import outcome, whole
 from sfp.agents.methods import METHODS
 from sfp.data.trajectories import assemble
 from sfp.envs.adapter import Environment

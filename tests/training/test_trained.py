@@ -4,10 +4,10 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
-from environments import Drift, Reach
 from gymnasium import spaces
 
 import sfp
+from environments import Drift, Reach
 from sfp.envs.adapter import Environment
 from sfp.errors import SfpError
 from sfp.nets.policy import Policy
