@@ -3,6 +3,7 @@
 import sys
 from importlib.metadata import version as installed
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -28,6 +29,7 @@ suppress_warnings = ["misc.highlighting_failure"]
 default_role = "code"  # docstrings write `names` as Markdown does
 autodoc_typehints_format = "short"
 autodoc_member_order = "groupwise"
+autodoc_preserve_defaults = True
 
 html_theme = "furo"
 html_title = f"sfp {release}"
@@ -41,6 +43,13 @@ def check_links(app: Sphinx, error: Exception | None) -> None:
         logging.getLogger(__name__).warning("broken link: %s", line)
 
 
+def leave_out(app: Sphinx, what: str, name: str, obj: Any, _: Any, lines: list) -> None:
+    """Leave out docstrings of modules: the page introduces them."""
+    if what == "module":
+        lines.clear()
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", leave_out)
     app.connect("build-finished", check_links)
