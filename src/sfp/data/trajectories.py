@@ -129,7 +129,7 @@ class Trajectories:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over actions, boundaries and bounds; names what a prior is fitted to."""
+        """SHA-256 over actions, boundaries and bounds; priors record it."""
         digest = hashlib.sha256()
         for array in (self.actions, self.ends.astype("<i8"), self.low, self.high):
             digest.update(repr(array.shape).encode())
