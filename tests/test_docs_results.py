@@ -1,5 +1,7 @@
 """The tables on the results pages are those that `sfp report` wrote."""
 
+import csv
+import itertools
 import re
 from pathlib import Path
 
@@ -62,3 +64,96 @@ def test_the_summary_links_to_every_page():
     summary = (ROOT / "docs" / "results.md").read_text()
     missing = [page.name for page in PAGES if f"(results/{page.name})" not in summary]
     assert missing == []
+
+
+EXPLORERS = {
+    "uniform": "uniform",
+    "PolyRL": "polyrl",
+    "one-step prior": "prior {}",
+    "prior `room`": "prior room",
+    "the scripted policy": "scripted",
+    "pink noise": "pink",
+    "Ornstein-Uhlenbeck": "ou",
+    "Zeta": "zeta",
+    "Real NVP, one": "prior room",
+    "Real NVP, ten": "prior room-realnvp-a10",
+    "conditional VAE": "prior room-vae-a1",
+    "LSCDE": "prior room-lscde-a1",
+    "Gaussian": "prior room-gaussian-a1",
+    "deterministic": "prior room-deterministic-a1",
+}
+"""How a row of the docs begins, and what its CSV calls the explorer."""
+
+
+def read(path):
+    with (ROOT / "results" / path).open() as file:
+        return list(csv.DictReader(file))
+
+
+def table(page, head):
+    """The rows below a heading row, as cells without emphasis."""
+    lines = (ROOT / "docs" / "results" / page).read_text().splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith(head))
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines[first + 2 :])
+    return [row.replace("**", "").strip("| ").split(" | ") for row in rows]
+
+
+def find(rows, label, prior=""):
+    names = [name for start, name in EXPLORERS.items() if label.startswith(start)]
+    (row,) = [row for row in rows if row["explorer"] == names[0].format(prior)]
+    return row
+
+
+@pytest.mark.parametrize(
+    ("task", "prior", "head", "measures"),
+    [
+        (
+            "room-large",
+            "room",
+            "| explorer | coverage | paper | authors' code |",
+            {1: ("coverage", 3), 4: ("gyration", 4), 7: ("gyration_printed", 2)},
+        ),
+        (
+            "reach",
+            "reach",
+            "| explorer | coverage | paper | U_g² (δ, as printed) |",
+            {1: ("coverage", 3), 3: ("gyration_printed", 4), 5: ("gyration", 4)},
+        ),
+    ],
+)
+def test_coverage_is_that_of_its_table(task, prior, head, measures):
+    rows, found = read(f"coverage/explore-{task}.csv"), table("coverage.md", head)
+    assert len(found) == len(rows)
+    for label, *cells in found:
+        row = find(rows, label, prior)
+        for column, (name, digits) in measures.items():
+            value, spread = float(row[name]), float(row[f"{name}_std"])
+            said = f"{value:.{digits}f} ± {spread:.{digits}f}"
+            assert cells[column - 1] == said, (label, name)
+
+
+@pytest.mark.parametrize(
+    ("folder", "head"), [("coverage", "| explorer |"), ("models", "| prior |")]
+)
+def test_first_rewards_are_those_of_their_tables(folder, head):
+    found = table("first-rewards.md", head)
+    for column, task in enumerate(("room", "corridor", "maze"), 1):
+        rows = read(f"{folder}/explore-{task}.csv")
+        for cells in found:
+            said = f"{float(find(rows, cells[0])['success']):.3f}"
+            assert cells[column] == said, (cells[0], task)
+
+
+def test_likelihoods_are_those_of_their_table():
+    found = table("likelihood.md", "| model |")
+    rows = read("priors/room.csv")
+    assert len(found) == len(rows)
+    for model, past, seed, nats, *_ in found:
+        (row,) = [
+            row
+            for row in rows
+            if (f"`{row['model']}`", row["past_actions"]) == (model, past)
+            and row["seed"] == seed.split()[0]
+        ]
+        if row["held_out"]:
+            assert nats.endswith(f"{abs(float(row['held_out'])):.3f}")
