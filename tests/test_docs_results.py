@@ -157,3 +157,25 @@ def test_likelihoods_are_those_of_their_table():
         ]
         if row["held_out"]:
             assert nats.endswith(f"{abs(float(row['held_out'])):.3f}")
+
+
+def test_learning_is_that_of_its_table():
+    rows = read("learning/summary.csv")
+    found = table("learning.md", "| task | method |")
+    assert len(found) * 3 == len(rows)
+    for task, method, solved, returns, *_ in found:
+        runs = [
+            row
+            for row in sorted(rows, key=lambda row: int(row["seed"]))
+            if (f"`{row['task']}`", f"`{row['method']}`") == (task, method)
+        ]
+        steps = [f"{int(r['solved_at']):,}" if r["solved_at"] else "no" for r in runs]
+        assert solved == ", ".join(steps)
+        assert returns == ", ".join(f"{float(row['return']):.0f}" for row in runs)
+
+
+def test_dense_returns_are_those_of_their_tables():
+    for seed, *said in table("dense.md", "| seed | ours |")[:3]:
+        last = {row["library"]: row for row in read(f"dense/halfcheetah-{seed}.csv")}
+        returns = [float(last[name]["return"]) for name in ("sfp", "stable-baselines3")]
+        assert said == [f"{value:.0f}" for value in returns]
