@@ -44,6 +44,7 @@ def test_the_scripted_action():
     assert script.act(far)[0] > 0.9
 
 
+@pytest.mark.slow
 def test_the_data_depends_on_neither_parts_nor_workers(monkeypatch):
     size = {"episodes": 3, "steps": 30, "seed": 5}
     alone = collect("reach", **size)
@@ -59,6 +60,7 @@ def test_the_data_depends_on_neither_parts_nor_workers(monkeypatch):
     assert other.fingerprint != alone.fingerprint
 
 
+@pytest.mark.slow
 def test_a_full_disk_in_the_middle_loses_nothing(monkeypatch):
     monkeypatch.setattr(manipulation, "PART", 1)
     size = {"episodes": 3, "steps": 30}

@@ -37,6 +37,7 @@ def expert(task):
     return ENV_POLICY_MAP[f"{task}-v3"]()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", MANIPULATIONS)
 def test_every_bit_is_the_originals(task):
     ours, policy = MetaWorld(task), expert(task)
@@ -80,6 +81,7 @@ def test_the_seed_decides_everything_and_nothing_else_does():
     np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["reach", "door-open"])
 def test_a_swarm_is_many_environments(task):
     swarm = Swarm(task, 3, np.random.default_rng(0))
@@ -148,6 +150,7 @@ def test_reach_is_about_the_fingers():
     np.testing.assert_allclose(gap[:2], 0, atol=0.01)
 
 
+@pytest.mark.slow
 def test_hindsight_is_refused_where_goals_tell_nothing():
     env = MetaWorld("peg-insert-side")
     with pytest.raises(SfpError, match="peg's head"):

@@ -16,6 +16,8 @@ from sfp.errors import SfpError
 from sfp.experiments.jobs import Job
 from sfp.experiments.local import run_local
 
+pytestmark = pytest.mark.slow
+
 FAKE = Path(__file__).with_name("fake.py")
 PROGRAM = [sys.executable, "-I", str(FAKE)]
 

@@ -20,6 +20,8 @@ from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.priors.store import find_prior, read_fingerprint
 
+pytestmark = pytest.mark.slow
+
 CACHE = Path(__file__).parent.parent.parent / ".venv" / "xla"
 SMALL = {
     **{"width": 8, "depth": 1, "batch": 16, "warmup": 200, "update_after": 100},

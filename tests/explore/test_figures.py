@@ -33,6 +33,7 @@ def size_of(figure, tmp_path):
         return picture.size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_same_figure_same_bits(suffix, tmp_path):
     walk = walks("room", 1)
@@ -77,6 +78,7 @@ def test_spectra(steps, tmp_path):
     size_of(spectrum_figure(actions), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "found",
     [

@@ -20,6 +20,7 @@ def test_every_leaf_is_an_array_so_that_plain_jit_takes_it():
     assert jax.jit(lambda m, x: m(x))(mlp, jnp.ones(3)).shape == (2,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inputs", [1, 16, 400])
 def test_initial_weights_are_uniform_within_the_root_of_the_inputs(inputs):
     mlp = MLP([inputs, 1000], key=jax.random.key(1))
@@ -34,6 +35,7 @@ def test_nothing_to_look_at_is_allowed():
     assert mlp(jnp.zeros(0)).shape == (2,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", [0, 2, 9])
 @pytest.mark.parametrize("own", [0, 1, 5])
 def test_a_batch_in_columns_equals_the_vmapped_one_and_so_do_its_gradients(

@@ -101,6 +101,7 @@ def test_runs_that_had_less_time_decide_nothing(cut, tmp_path):
     assert note.startswith("SAC and SFP: their runs are not all finished, or end at")
 
 
+@pytest.mark.slow
 def test_claims_are_in_the_report_and_on_disk(tmp_path):
     make_grid(tmp_path)
     make_experiment(tmp_path, claims=[CLAIM | {"tasks": ["maze"], "measure": "whole"}])

@@ -32,6 +32,7 @@ def test_a_run_itself_may_be_given(tmp_path):
     assert len(section.runs) == 1
 
 
+@pytest.mark.slow
 def test_policies_and_priors_are_no_runs(tmp_path):
     make_run(tmp_path / "a", policy=True)
     (tmp_path / "prior").mkdir()

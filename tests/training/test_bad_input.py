@@ -30,6 +30,7 @@ def other_actions(env, space):
     return env
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
@@ -86,6 +87,7 @@ def test_a_prior_for_a_method_that_takes_none(tmp_path):
     refused(tmp_path, "method sac takes no prior", env="maze", prior=make_prior())
 
 
+@pytest.mark.slow
 def test_a_prior_that_sees_the_state_without_the_goal():
     prior = make_prior(states=2)
     trained = train(maze(), prior=prior, **SMALL | {"update_after": 1000})
@@ -138,6 +140,7 @@ def test_wrappers_that_cannot_be_recorded(tmp_path):
 # What an environment does wrong while it runs.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "match"),
     [
@@ -170,6 +173,7 @@ def test_worlds_of_another_time():
         goals.reset(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reward", "match"),
     [

@@ -23,6 +23,8 @@ from sfp.training.folder import check_config
 from sfp.training.recordings import fitting_recordings
 from sfp.training.run import _beside, train
 
+pytestmark = pytest.mark.slow
+
 SHORT = SMALL | {"steps": 100, "eval_episodes": 1}
 
 

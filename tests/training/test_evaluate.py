@@ -24,6 +24,8 @@ from sfp.training.evaluate import (
 )
 from sfp.training.video import filming
 
+pytestmark = pytest.mark.slow
+
 
 def test_ten_episodes_see_every_corner_of_the_room():
     environment = Environment(TASKS["room"].make())

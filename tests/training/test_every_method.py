@@ -24,6 +24,8 @@ from sfp.priors.realnvp import PARROT, RealNVP
 from sfp.training.evaluate import FIRST_SEED, evaluate
 from sfp.training.log import read_table
 
+pytestmark = pytest.mark.slow
+
 
 def around(model, *, past=0, state=0):
     ones = jnp.ones(2)

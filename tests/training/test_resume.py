@@ -25,6 +25,8 @@ from sfp.training.checkpoint import Checkpoints
 from sfp.training.log import read_table
 from sfp.training.rollout import episode_seed
 
+pytestmark = pytest.mark.slow
+
 RUNS = {
     "sfp": lambda: dict(env=maze(), method="sfp", prior=make_prior()),
     "sac": lambda: dict(env="probe/Drift-v0", method="sac"),

@@ -16,6 +16,8 @@ from sfp.cli import main
 from sfp.errors import Busy, Interrupted, SfpError
 from sfp.files import write_checksums
 
+pytestmark = pytest.mark.slow
+
 FAST = SMALL | {"steps": 100, "update_after": 1000, "capacity": 500}
 """A run that does not learn: nothing to compile but the act."""
 

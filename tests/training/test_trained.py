@@ -67,6 +67,7 @@ def stack(observations):
     return np.stack(observations)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", [Drift, Reach, Strange, Image])
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_one_observation_and_many(env, deterministic):
@@ -100,6 +101,7 @@ def test_the_mean_is_the_policys_in_the_units_of_the_environment():
     )
 
 
+@pytest.mark.slow
 def test_samples_differ_and_stay_within_the_bounds():
     trained = make(Drift())
     draws = trained.predict(np.zeros((500, 3)), deterministic=False)
@@ -148,6 +150,7 @@ def test_saved_and_loaded_bit_for_bit(tmp_path, env):
     trained.save(tmp_path / "policy", force=True)
 
 
+@pytest.mark.slow
 def test_a_strange_environment_is_learned_like_any_other(tmp_path):
     trained = sfp.train(
         Strange(),
