@@ -19,13 +19,13 @@ demo: $(READY)
 	@$(BIN)/sfp explore room-large --prior room --out demo
 	@echo "Learning the maze with SFP and, beside it, with SAC (demo/sac.log) ..."
 	@$(BIN)/sfp train maze --method sac --steps 60000 --out demo/sac > demo/sac.log 2>&1 & \
-	  rival=$$!; trap 'kill $$rival 2> /dev/null' INT TERM; \
+	  baseline=$$!; trap 'kill $$baseline 2> /dev/null' INT TERM; \
 	  $(BIN)/sfp train maze --prior room --steps 60000 --until-solved --out demo/sfp; done=$$?; \
-	  kill $$rival 2> /dev/null; wait $$rival; exit $$done
+	  kill $$baseline 2> /dev/null; wait $$baseline; exit $$done
 	@$(BIN)/sfp curves demo/sfp demo/sac --out demo
 	@$(BIN)/sfp evaluate demo/sfp --episodes 1 --video demo/maze.mp4
 	@$(BIN)/sfp report demo --out demo/report.html > demo/report.log
-	@echo "Done: open demo/report.html in a browser; demo/maze.mp4 is the policy's way."
+	@echo "Done: open demo/report.html in a browser; demo/maze.mp4 shows the policy."
 
 test: check
 	$(BIN)/python -m pytest -n 2 $(TESTS)
