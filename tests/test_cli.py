@@ -179,6 +179,7 @@ def test_data(run, collected):
     assert "fingerprint  " + result["summary"]["fingerprint"] in text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("blank")
 def test_data_options(run, collected):
     def summary(*options):
@@ -299,6 +300,7 @@ def test_list_of_nothing(run):
     assert document(run("list", "datasets", "--json")) == {"rows": []}
 
 
+@pytest.mark.slow
 def test_no_arguments_print_help(run):
     result = run()
     assert result.code == 0

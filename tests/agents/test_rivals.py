@@ -179,6 +179,7 @@ def test_parrots_warm_up_is_the_flow_but_for_its_tails():
         assert stats.kstest(units[:, i], stats.uniform(-1, 2).cdf).pvalue > 0.001
 
 
+@pytest.mark.slow
 def test_parrots_test_is_the_policys_mean_through_the_flow():
     prior = flow_prior(past=1)
     agent, obs = Parrot(*SIZES, prior=prior), np.array([0.4, -1.0, 0.2], np.float32)
@@ -291,6 +292,7 @@ def test_with_no_reward_kl_learns_the_prior():
     assert last < 0.05 * first
 
 
+@pytest.mark.slow
 def test_kl_explores_with_the_prior_at_first():
     prior = linear_prior(0.4, gain=0.3, k=1, dims=2)
     agent = KL(*SIZES, prior=prior)

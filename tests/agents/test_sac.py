@@ -96,6 +96,7 @@ def test_targets_follow_by_polyak_averaging_of_the_new_critics(updated):
         np.testing.assert_allclose(now, expected, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_each_loss_moves_only_its_own_network(updated):
     agent, state, batch, key, after, _ = updated
     learned, _ = jax.jit(agent.learn_critics)(state, batch, batch.reward)
@@ -185,6 +186,7 @@ def test_warm_up_is_uniform_and_training_is_the_policy():
     np.testing.assert_allclose(tested, jnp.tanh(mean), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("log_std", "sign"), [(-5.0, 1.0), (0.0, -1.0)])
 def test_a_tuned_temperature_rises_below_the_target_entropy_and_falls_above(
     log_std, sign

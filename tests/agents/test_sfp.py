@@ -102,6 +102,7 @@ def test_without_mixing_the_losses_are_sac_bit_for_bit_and_so_is_the_update():
     assert_close(one, other.sac, 1e-6)
 
 
+@pytest.mark.slow
 def test_the_mixing_network_and_the_critics_begin_apart():
     """A key that both were drawn from would give them the same numbers."""
     agent = make(linear_prior(), obs=8, mixing_width=8)
@@ -168,6 +169,7 @@ def test_mixing_of_one_reproduces_the_priors_distribution(k, state):
     assert len(np.unique(ours)) > 2900
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", ["executed", "stream"])
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_the_history_goes_on_with_what_was_executed_or_proposed(context, k):
@@ -273,6 +275,7 @@ def test_lambda_begins_near_its_start_in_every_state():
     assert float(mixing.biases[-1][0]) == pytest.approx(np.log(19.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gradient", "step"), [(0.01, 0.001), (0.02, 0.002), (-0.05, -0.005)]
 )
@@ -366,6 +369,7 @@ def test_an_update_reports_the_losses_of_the_equations(case):
     assert float(metrics["mixing/replay"]) == pytest.approx(mixing.mean(), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_expected_value_is_the_mean_over_many_coins():
     agents = [
         make(linear_prior(0.5), td_value=value, bank=0)

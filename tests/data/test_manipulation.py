@@ -85,6 +85,7 @@ def test_a_full_disk_in_the_middle_loses_nothing(monkeypatch):
     assert again.fingerprint == whole.fingerprint
 
 
+@pytest.mark.slow
 def test_an_expert_solves_its_task():
     made = record(MetaWorld("window-close"), "window-close", 150, 0, 1, expert=True)
     assert made["reward"][-1] == 1

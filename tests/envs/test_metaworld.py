@@ -60,6 +60,7 @@ def test_every_bit_is_the_originals(task):
     assert succeeded or task == "peg-insert-side"  # so that both answers were compared
 
 
+@pytest.mark.slow
 def test_the_seed_decides_everything_and_nothing_else_does():
     used, fresh, other = MetaWorld("window-open"), MetaWorld("window-open"), None
     actions = np.random.default_rng(0).uniform(-1, 1, (20, 4)).astype(np.float32)
@@ -108,6 +109,7 @@ def test_unseeded_resets_differ_but_follow_from_the_first_seed():
     np.testing.assert_array_equal(again.reset()[0]["desired_goal"], goals[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["reach", "door-open", "peg-insert-side"])
 def test_gymnasium_finds_nothing_wrong(task):
     env = get_task(task).make()

@@ -55,6 +55,7 @@ def test_table_1_uniform_in_the_large_room():
     np.testing.assert_allclose(uniform.gyration_printed, uniform.gyration * diagonal)
 
 
+@pytest.mark.slow
 def test_scripted_covers_the_room_better():
     uniform, scripted = explore("room-large", ["uniform", "scripted"], repetitions=3)
     assert scripted.coverage.min() > 0.95 > uniform.coverage.max()

@@ -55,6 +55,7 @@ def test_trajectories_side_by_side(count, tmp_path):
     assert width / height == pytest.approx(count, rel=0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["corridor", "maze"])
 def test_trajectories_among_walls(task, tmp_path):
     found = walks(task, 2)
@@ -72,6 +73,7 @@ def test_trajectories_are_drawn_where_they_went():
     assert axis.get_title().startswith("uniform: coverage 0.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 2, 3, 50])
 def test_spectra(steps, tmp_path):
     actions = {w.name: w.actions for w in walks("room", 2, steps=steps)}

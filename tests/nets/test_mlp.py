@@ -6,6 +6,7 @@ import pytest
 from sfp.nets.mlp import MLP
 
 
+@pytest.mark.slow
 def test_equals_the_formula():
     mlp = MLP([3, 5, 2], key=jax.random.key(0))
     x = jnp.array([0.3, -1.0, 2.0])
@@ -30,6 +31,7 @@ def test_initial_weights_are_uniform_within_the_root_of_the_inputs(inputs):
         assert float(values.std()) == pytest.approx(bound / 3**0.5, rel=0.06)
 
 
+@pytest.mark.slow
 def test_nothing_to_look_at_is_allowed():
     mlp = MLP([0, 4, 2], key=jax.random.key(0))
     assert mlp(jnp.zeros(0)).shape == (2,)

@@ -49,6 +49,7 @@ def test_mean_and_log_std_are_the_two_halves_of_the_net():
     assert [w.shape for w in policy.net.weights] == [(3, 8), (8, 8), (8, 4)]
 
 
+@pytest.mark.slow
 def test_log_prob_equals_the_change_of_variables():
     mean, log_std = [0.5, -1.2, 0.0], [-0.5, 0.3, -2.0]
     policy = policy_with(mean, log_std)
