@@ -1,6 +1,6 @@
 # make demo   set up, then do the main job and leave pictures in demo/
 # make test   set up, then lint, types, tests and the documentation (what CI runs)
-# make quick  the tests that take less than a second each: for the inner loop
+# make quick  the tests that take less than half a second each: for the inner loop
 # make check  lint and types only
 # make docs   build the documentation in site/; warnings and broken links are errors
 # make bench  speed and memory, each as a ratio against a peer in the same run
