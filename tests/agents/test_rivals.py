@@ -83,6 +83,7 @@ def test_noise_moves_the_policy_as_its_own_would(noise):
     np.testing.assert_allclose(recovered, expected, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES, ids=["pink", "ou", "zeta"])
 def test_the_warm_up_is_uniform_but_correlated_like_the_noise(noise):
     agent = Noisy(*SIZES, noise=noise)

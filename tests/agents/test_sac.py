@@ -86,6 +86,7 @@ def test_an_update_reports_the_losses_of_the_equations(updated):
     assert float(metrics["losses/entropy"]) == pytest.approx(-log_prob.mean(), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_targets_follow_by_polyak_averaging_of_the_new_critics(updated):
     _, state, _, _, after, _ = updated
     for slow, fast, now in zip(

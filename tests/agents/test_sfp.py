@@ -139,6 +139,7 @@ def test_the_prior_acts_as_often_as_each_state_says():
         assert stats.kstest(rest, normal.cdf).pvalue > 0.001
 
 
+@pytest.mark.slow
 def test_the_warm_up_is_the_prior_alone_whatever_lambda_says():
     agent = make(linear_prior(0.7), mixing_fixed=0.0)
     state, memory = agent.init(jax.random.key(0)), begin(agent)
@@ -252,6 +253,7 @@ def test_a_unit_prior_is_the_same_prior_in_scaled_actions(k, state):
         )
 
 
+@pytest.mark.slow
 def test_at_test_time_the_policys_mean_acts():
     agent = make(linear_prior(0.9), mixing_fixed=1.0)
     state, obs = agent.init(jax.random.key(0)), jnp.ones(3)

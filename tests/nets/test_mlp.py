@@ -15,6 +15,7 @@ def test_equals_the_formula():
     np.testing.assert_allclose(mlp(x), expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_every_leaf_is_an_array_so_that_plain_jit_takes_it():
     mlp = MLP([3, 8, 8, 2], key=jax.random.key(0))
     assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(mlp))

@@ -113,6 +113,7 @@ def test_observation_spaces(tmp_path):
     refused(tmp_path, "Text observations: expected a Box, a Dict", env, eval_env=env)
 
 
+@pytest.mark.slow
 def test_an_environment_that_cannot_be_made_anew(tmp_path):
     refused(tmp_path, "no spec to make it anew from: pass a second one", Drift())
     odd = TransformObservation(gym.make("probe/Drift-v0"), lambda o: o, None)
@@ -196,6 +197,7 @@ def test_compute_reward(reward, match, iteration):
     assert str(caught.value).endswith("set hindsight to 0.")
 
 
+@pytest.mark.slow
 def test_compute_reward_is_not_asked_without_hindsight():
     env = gym.make("probe/Reach-v0", reward="raise")
     train(env, method="sac", **SMALL | {"steps": 100, "hindsight": 0})
@@ -218,6 +220,7 @@ def test_rounding_is_no_disagreement():
 # Divergence.
 
 
+@pytest.mark.slow
 def test_diverging_rewards_stop_with_the_last_good_checkpoint(tmp_path):
     env = gym.make("probe/Drift-v0", scale=1e30)
     with pytest.raises(SfpError, match="learning diverged: losses/") as caught:
@@ -255,6 +258,7 @@ def test_weights_that_the_last_update_spoiled_are_not_saved(tmp_path, monkeypatc
 # What is no mistake.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [None, "both"])
 def test_no_mistake_float64_no_success_long_n_step_asymmetric_bounds(fault):
     env = Drift(fault=fault, at=5)

@@ -134,6 +134,7 @@ def test_other_observations_are_refused(env, obs, match):
         make(env()).predict(obs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", [Drift, Reach, Strange])
 def test_saved_and_loaded_bit_for_bit(tmp_path, env):
     trained = make(env())
