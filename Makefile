@@ -1,6 +1,8 @@
 # make demo   set up, then do the main job and leave pictures in demo/
-# make test   set up, then lint, types and tests (what CI runs)
+# make test   set up, then lint, types, tests and the documentation (what CI runs)
+# make quick  the tests that take less than half a second each: for the inner loop
 # make check  lint and types only
+# make docs   build the documentation in site/; warnings and broken links are errors
 # make bench  speed and memory, each as a ratio against a peer in the same run
 # make soak   kill what works at random moments and at every write, damage files, misbehave
 # make clean  remove what these commands made
@@ -10,28 +12,35 @@ BIN := .venv/bin
 READY := .venv/.ready
 TESTS ?= tests
 
-.PHONY: demo test check bench soak clean
+.PHONY: demo test quick check docs bench soak clean
 
 demo: $(READY)
 	@rm -rf demo && mkdir demo
 	@$(BIN)/sfp explore room-large --prior room --out demo
 	@echo "Learning the maze with SFP and, beside it, with SAC (demo/sac.log) ..."
 	@$(BIN)/sfp train maze --method sac --steps 60000 --out demo/sac > demo/sac.log 2>&1 & \
-	  rival=$$!; trap 'kill $$rival 2> /dev/null' INT TERM; \
+	  baseline=$$!; trap 'kill $$baseline 2> /dev/null' INT TERM; \
 	  $(BIN)/sfp train maze --prior room --steps 60000 --until-solved --out demo/sfp; done=$$?; \
-	  kill $$rival 2> /dev/null; wait $$rival; exit $$done
+	  kill $$baseline 2> /dev/null; wait $$baseline; exit $$done
 	@$(BIN)/sfp curves demo/sfp demo/sac --out demo
 	@$(BIN)/sfp evaluate demo/sfp --episodes 1 --video demo/maze.mp4
 	@$(BIN)/sfp report demo --out demo/report.html > demo/report.log
-	@echo "Done: open demo/report.html in a browser; demo/maze.mp4 is the policy's way."
+	@echo "Done: open demo/report.html in a browser; demo/maze.mp4 shows the policy."
 
 test: check
 	$(BIN)/python -m pytest -n 2 $(TESTS)
+
+quick: $(READY)
+	$(BIN)/python -m pytest -n 2 -m 'not slow' $(TESTS)
 
 check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+
+docs: $(READY)
+	$(BIN)/python -m sphinx -W --keep-going -E -q docs site
+	@echo "Done: open site/index.html in a browser."
 
 bench: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
@@ -53,4 +62,4 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf .venv demo figures .pytest_cache .ruff_cache
+	rm -rf .venv demo figures site .pytest_cache .ruff_cache

@@ -1,5 +1,8 @@
 """Shapes and types of every public array are checked while tests run."""
 
+import contextlib
+import ctypes
+import gc
 import os
 from pathlib import Path
 
@@ -26,6 +29,20 @@ from sfp import compute  # noqa: E402
 compute._chosen = 1
 mpl.use("Agg")
 compute.keep_compiled(Path(__file__).parent.parent / ".venv" / "xla")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled():
+    """Every module drops its compiled programs: all of them together take gigabytes.
+
+    glibc keeps the memory that compilers have freed, a gigabyte per module, unless it
+    is told to return it. Modules that share a program find it on disk.
+    """
+    yield
+    jax.clear_caches()
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 @pytest.fixture(autouse=True)

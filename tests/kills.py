@@ -12,8 +12,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "fuzz"))
 
 import seeds
-from faults import outcome as run_outcome
 from flips import fit_outcome, preload  # noqa: F401
+
+from faults import outcome as run_outcome
 
 EXPERIMENT = (
     *("reproduce", "transfer", "--methods", "sfp", "sac", "--tasks", "maze"),

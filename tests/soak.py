@@ -24,14 +24,12 @@ import traceback
 from functools import partial
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent / "training"))
 sys.path.insert(0, str(Path(__file__).parent))
-
-from environments import SMALL, make_prior, maze
-from faults import Faults, outcome, scalars, whole  # noqa: F401
 
 import sfp
 import sfp.training.run
+from environments import SMALL, make_prior, maze
+from faults import Faults, outcome, scalars, whole  # noqa: F401
 from kills import OTHERS, preload
 from sfp.compute import keep_compiled
 from sfp.errors import SfpError

@@ -99,6 +99,7 @@ COMMAND_LINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("blank")
 @pytest.mark.parametrize("command", COMMAND_LINES)
 def test_json_has_the_rows_and_columns_of_the_table(run, collected, command):
@@ -165,6 +166,7 @@ def test_collect(run, datasets):
     assert f"sfp data {NAME}" in run("collect", "room", *SMALL, "--force").out
 
 
+@pytest.mark.slow
 def test_data(run, collected):
     result = document(run("data", collected, "--json"))
     assert [row["dimension"] for row in result["rows"]] == [0, 1]
@@ -179,6 +181,7 @@ def test_data(run, collected):
     assert "fingerprint  " + result["summary"]["fingerprint"] in text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("blank")
 def test_data_options(run, collected):
     def summary(*options):
@@ -226,6 +229,7 @@ def test_data_drops_short_episodes_when_asked(run):
     assert found["summary"]["episodes"] == 2
 
 
+@pytest.mark.slow
 def test_explore(run):
     line = ("explore", "room", *WALK, "--explorer", "uniform", "--explorer", "scripted")
     result = document(run(*line, "--json"))
@@ -250,6 +254,7 @@ def test_explore(run):
     assert one["rows"] == result["rows"][1:]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("blank")
 def test_explored_priors_are_called_by_their_last_name(run, blank, monkeypatch):
     prior = linear_prior(deviation=0.5, k=1, dims=2)
@@ -267,6 +272,7 @@ def test_explored_priors_are_called_by_their_last_name(run, blank, monkeypatch):
     assert both == ["uniform", "prior one/mine", "prior other/mine"]
 
 
+@pytest.mark.slow
 def test_a_map_of_ones_own(run):
     Path("mine.txt").write_text(MAP)
     row = document(run("collect", "mine.txt", *SMALL, "--json"))["rows"][0]
@@ -350,6 +356,7 @@ def test_list_of_nothing(run):
     assert document(run("list", "datasets", "--json")) == {"rows": []}
 
 
+@pytest.mark.slow
 def test_no_arguments_print_help(run):
     result = run()
     assert result.code == 0
@@ -583,11 +590,13 @@ def program(*args, **streams):
     return Result(run.returncode, run.stdout, run.stderr)
 
 
+@pytest.mark.slow
 def test_the_program_runs_and_says_what_went_wrong():
     assert document(program("list", "tasks", "--json"))["rows"]
     assert one_line(program("collect", "romo"), "did you mean room")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("args", [["list"], ["list", "--json"], ["--help"]])
 def test_a_reader_that_has_seen_enough_hears_nothing(args):
     reading, writing = os.pipe()
@@ -596,6 +605,7 @@ def test_a_reader_that_has_seen_enough_hears_nothing(args):
         assert program(*args, stdout=pipe) == (0, None, "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
 def test_output_to_a_full_disk_is_one_line():
     with Path("/dev/full").open("w") as full:
@@ -603,6 +613,7 @@ def test_output_to_a_full_disk_is_one_line():
     assert result == (2, None, "sfp: [Errno 28] No space left on device.\n")
 
 
+@pytest.mark.slow
 def test_output_that_is_closed_is_no_error():
     run = subprocess.run(
         ["sh", "-c", f"exec '{SFP}' list >&-"], stderr=subprocess.PIPE, check=False

@@ -1,9 +1,11 @@
 """Every method has a page, and the docs show what the code requires."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+import sfp
 from sfp.agents.methods import METHODS, requirements
 
 FOLDER = Path(__file__).parent.parent / "docs" / "methods"
@@ -27,3 +29,16 @@ def test_every_method_has_a_page(name):
     assert "What your data must contain" in page
     assert "What must match" in page
     assert f"]({name}.md)" in (FOLDER / "README.md").read_text()
+
+
+PAGES = sorted(FOLDER.glob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_equations_are_where_the_page_says(page):
+    text, source = page.read_text(), Path(sfp.__file__).parent
+    for path in re.findall(r"\(`([\w/]+\.py)`", text):
+        assert (source / path).is_file(), f"{page.name} names {path}"
+    for name, path in re.findall(r"`([\w.]+)` \(`([\w/]+\.py)`\)", text):
+        code = (source / path).read_text()
+        assert re.search(rf"(def|class) {name.split('.')[-1]}\b", code), name

@@ -424,6 +424,7 @@ def test_garbage_in_place_of_checksums(target, garbage):
         verify_checksums(target)
 
 
+@pytest.mark.slow
 def test_stale_draft_of_a_killed_process_is_gone_at_the_next_try(tmp_path):
     """A real process, killed in the middle of writing."""
     script = (

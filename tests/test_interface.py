@@ -21,6 +21,7 @@ def data():
 FIT = dict(past_actions=1, model="gaussian", epochs=2, epoch_steps=5, batch=16)
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_a_bar(monkeypatch, capsys, data):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
@@ -30,6 +31,7 @@ def test_a_terminal_shows_a_bar(monkeypatch, capsys, data):
     assert "sac on room" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_no_terminal_or_own_callbacks_no_bar(capsys, data):
     rows, steps, heard = [], [], []
     sfp.fit(data, **FIT, progress=rows.append)
@@ -48,6 +50,7 @@ def test_help_is_that_of_the_functions_behind_them():
     assert "Learn a task" in (sfp.train.__doc__ or "")
 
 
+@pytest.mark.slow
 def test_a_prior_can_be_kept_and_found_again(tmp_path):
     prior = sfp.load_prior("room")
     sfp.save_prior(prior, tmp_path / "kept")

@@ -69,6 +69,7 @@ def actor_of(agent):
 NOISES = [Colored(1.0, 64), OrnsteinUhlenbeck(0.15), Zeta(2.0, 16)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES, ids=["pink", "ou", "zeta"])
 def test_noise_moves_the_policy_as_its_own_would(noise):
     """a = tanh(μ + σ ε): ε recovered from the actions is the noise itself."""
@@ -86,6 +87,7 @@ def test_noise_moves_the_policy_as_its_own_would(noise):
     np.testing.assert_allclose(recovered, expected, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", NOISES, ids=["pink", "ou", "zeta"])
 def test_the_warm_up_is_uniform_but_correlated_like_the_noise(noise):
     agent = SAC(*SIZES, explorer=Correlated(noise))
@@ -102,6 +104,7 @@ def test_the_warm_up_is_uniform_but_correlated_like_the_noise(noise):
     np.testing.assert_array_equal(squash(np.zeros(2)), np.zeros(2))
 
 
+@pytest.mark.slow
 def test_noise_belongs_to_the_episode_and_updates_are_sacs():
     agent, sac = SAC(*SIZES, explorer=Correlated(Colored())), SAC(*SIZES)
     one, other = (agent.begin(np.random.default_rng(s)) for s in (0, 1))
@@ -149,6 +152,7 @@ def test_polyrls_walk_begins_at_the_first_state_of_an_episode():
 # --- PARROT ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [{"state": 3}, {"past": 2}])
 def test_parrot_executes_what_the_flow_makes_of_its_noise(kind):
     """The flow takes the executed action back to z; the critic sees its quantile u."""
@@ -173,6 +177,7 @@ def test_parrot_executes_what_the_flow_makes_of_its_noise(kind):
             np.testing.assert_array_equal(memory.history, expected)
 
 
+@pytest.mark.slow
 def test_parrots_warm_up_is_the_flow_but_for_its_tails():
     prior = flow_prior(state=3)
     agent, obs = Parrot(*SIZES, prior=prior), np.array([0.4, -1.0, 0.2], np.float32)
@@ -182,6 +187,7 @@ def test_parrots_warm_up_is_the_flow_but_for_its_tails():
         assert stats.kstest(units[:, i], stats.uniform(-1, 2).cdf).pvalue > 0.001
 
 
+@pytest.mark.slow
 def test_parrots_test_is_the_policys_mean_through_the_flow():
     prior = flow_prior(past=1)
     agent, obs = Parrot(*SIZES, prior=prior), np.array([0.4, -1.0, 0.2], np.float32)
@@ -199,6 +205,7 @@ def test_parrots_test_is_the_policys_mean_through_the_flow():
         past = action[None]
 
 
+@pytest.mark.slow
 def test_parrot_learns_as_sac_does_in_u():
     agent, sac = Parrot(*SIZES, prior=flow_prior(state=3)), SAC(*SIZES)
     key, batch = jax.random.key(4), random_batch(16, action=2)
@@ -209,6 +216,7 @@ def test_parrot_learns_as_sac_does_in_u():
 # --- KL -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_divergence_against_monte_carlo_and_at_equality():
     rng = np.random.default_rng(0)
     mean, other = rng.normal(size=(2, 3))
@@ -224,6 +232,7 @@ def test_the_divergence_against_monte_carlo_and_at_equality():
     assert float(found) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [{"past": 1}, {"state": 3}, {"past": 2, "state": 3}])
 def test_kls_target_and_policy_gradient_are_those_of_its_objective(kind):
     """Stated anew: log-probabilities integrate the divergence out by Monte Carlo."""
@@ -273,6 +282,7 @@ def test_kls_target_and_policy_gradient_are_those_of_its_objective(kind):
     assert float(metrics["losses/policy"]) == pytest.approx(float(objective), rel=0.05)
 
 
+@pytest.mark.slow
 def test_with_no_reward_kl_learns_the_prior():
     """Q = 0: what is left is the divergence, and the policy falls onto the prior."""
     prior = make_prior(Gaussian(2, 3, key=jax.random.key(2)), state=3)
@@ -298,6 +308,7 @@ def test_with_no_reward_kl_learns_the_prior():
     assert last < 0.05 * first
 
 
+@pytest.mark.slow
 def test_kl_explores_with_the_prior_at_first():
     prior = linear_prior(0.4, gain=0.3, k=1, dims=2)
     agent = KL(*SIZES, prior=prior)
@@ -319,6 +330,7 @@ def test_kl_explores_with_the_prior_at_first():
 # --- behavioural cloning --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_cloning_recovers_a_known_linear_policy():
     rng = np.random.default_rng(0)
     states = rng.uniform(-1, 1, (6000, 3)).astype(np.float32)
@@ -357,6 +369,7 @@ def test_cloning_recovers_a_known_linear_policy():
     assert not moved(state, again)
 
 
+@pytest.mark.slow
 def test_the_cloning_loss_is_minus_the_mean_log_likelihood():
     policy = Policy(3, 2, width=8, depth=1, key=jax.random.key(0))
     states = jax.random.normal(jax.random.key(1), (5, 3))
@@ -375,6 +388,7 @@ def test_the_cloning_loss_is_minus_the_mean_log_likelihood():
 # --- RLPD -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rlpds_critics_are_normalised_and_bounded_away_from_the_data():
     rng = np.random.default_rng(0)
     data = assemble([{"actions": rng.uniform(-1, 1, (5, 2))}], source="test")
@@ -390,6 +404,7 @@ def test_rlpds_critics_are_normalised_and_bounded_away_from_the_data():
     assert moved(state.critics, after.critics)
 
 
+@pytest.mark.slow
 def test_a_normalised_network_is_its_formula():
     net = NormedMLP([3, 5, 2], key=jax.random.key(0))
     x = np.array([0.3, -1.0, 2.0])

@@ -66,6 +66,7 @@ def updated():
     return agent, state, batch, key, after, metrics
 
 
+@pytest.mark.slow
 def test_an_update_reports_the_losses_of_the_equations(updated):
     """In float64 from weights, batch and keys: targets, then online critics."""
     _, state, batch, key, after, metrics = updated
@@ -86,6 +87,7 @@ def test_an_update_reports_the_losses_of_the_equations(updated):
     assert float(metrics["losses/entropy"]) == pytest.approx(-log_prob.mean(), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_targets_follow_by_polyak_averaging_of_the_new_critics(updated):
     _, state, _, _, after, _ = updated
     for slow, fast, now in zip(
@@ -96,6 +98,7 @@ def test_targets_follow_by_polyak_averaging_of_the_new_critics(updated):
         np.testing.assert_allclose(now, expected, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_each_loss_moves_only_its_own_network(updated):
     agent, state, batch, key, after, _ = updated
     learned, _, features = jax.jit(agent.learn_critics)(state, batch, batch.reward)
@@ -112,6 +115,7 @@ def test_each_loss_moves_only_its_own_network(updated):
     assert float(after.log_alpha) == float(state.log_alpha)
 
 
+@pytest.mark.slow
 def test_the_first_step_of_adam_goes_against_the_gradient(updated):
     """By the learning rate in every weight whose gradient is not tiny."""
     _, state, batch, _, after, _ = updated
@@ -143,6 +147,7 @@ def test_targets_begin_as_the_critics_and_the_critics_differ():
     assert float(jnp.exp(state.log_alpha)) == pytest.approx(0.3)
 
 
+@pytest.mark.slow
 def test_a_scan_of_updates_equals_the_updates_one_by_one():
     agent = SAC(Spec(3, 2), 0.3, SMALL)
     state = agent.init(jax.random.key(0))
@@ -158,6 +163,7 @@ def test_a_scan_of_updates_equals_the_updates_one_by_one():
     assert float(means["losses/critic"]) == pytest.approx(np.mean(losses), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_warm_up_is_uniform_and_training_is_the_policy():
     agent = SAC(Spec(3, 2), 0.3, SMALL)
     actor = agent.actor(agent.init(jax.random.key(0)))
@@ -185,6 +191,7 @@ def test_warm_up_is_uniform_and_training_is_the_policy():
     np.testing.assert_allclose(greedy(agent, weights, obs), jnp.tanh(mean), atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("log_std", "sign"), [(-5.0, 1.0), (0.0, -1.0)])
 def test_a_tuned_temperature_rises_below_the_target_entropy_and_falls_above(
     log_std, sign
@@ -222,12 +229,14 @@ def entropy(policy, obs=1.0):
     return -float(log_prob.mean()), float(action.mean())
 
 
+@pytest.mark.slow
 def test_probe_one_reward_then_over_is_worth_one():
     state = learn(SAC(Spec(1, 1), 0.5, PROBE), explored(Once()))
     for obs in (-1.0, 1.0):
         np.testing.assert_allclose(q_of(state, obs), 1.0, atol=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_probe_a_reward_one_step_away_is_discounted_once(n):
     """By bootstrapping (n = 1) and by summing (n = 2, and longer than the episode)."""
@@ -237,12 +246,14 @@ def test_probe_a_reward_one_step_away_is_discounted_once(n):
     np.testing.assert_allclose(q_of(state, 0.0), 0.5, atol=0.05)
 
 
+@pytest.mark.slow
 def test_probe_a_time_limit_is_no_end():
     """Cut off after 7 steps, yet worth 1 + γ + γ² + ..."""
     state = learn(SAC(Spec(1, 1), 1e-6, PROBE), explored(Forever(), gamma=0.5))
     np.testing.assert_allclose(q_of(state, 1.0), 2.0, atol=0.08)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 3])
 def test_probe_entropy_enters_only_where_the_critic_is_asked(n):
     """Q = sum of rewards + γⁿ (Q + α H): not the entropies on the way."""
@@ -258,6 +269,7 @@ def test_probe_entropy_enters_only_where_the_critic_is_asked(n):
     assert n == 1 or abs(expected - with_all) > 0.3
 
 
+@pytest.mark.slow
 def test_probe_the_policy_learns_the_better_side_of_each_state():
     agent = SAC(Spec(1, 1), 0.05, PROBE)
     state = learn(agent, explored(Once(lambda state, action: state * action)))
@@ -269,6 +281,7 @@ def test_probe_the_policy_learns_the_better_side_of_each_state():
         assert average * obs > 0.7
 
 
+@pytest.mark.slow
 def test_probe_a_policy_with_temperature_alpha_is_the_boltzmann_one():
     """For reward a and α: E[a] = coth(1/α) - α, H = log Z - E[a]/α, nearly."""
     alpha = 0.5

@@ -86,6 +86,7 @@ def proposed(prior, history, obs):
 # --- SAC is λ = 0 ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_without_mixing_the_losses_are_sac_bit_for_bit_and_so_is_the_update():
     """Same α and key, in one program; five whole updates apart agree to 1e-6."""
     sac = SAC(Spec(3, 2), 0.3, SMALL)
@@ -104,6 +105,7 @@ def test_without_mixing_the_losses_are_sac_bit_for_bit_and_so_is_the_update():
     assert_close(one, other.sac, 1e-6)
 
 
+@pytest.mark.slow
 def test_the_mixing_network_and_the_critics_begin_apart():
     """A key that both were drawn from would give them the same numbers."""
     agent = make(linear_prior(), obs=8, mixing_width=8)
@@ -117,6 +119,7 @@ def test_the_mixing_network_and_the_critics_begin_apart():
 # --- acting ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_prior_acts_as_often_as_each_state_says():
     """λ is 0.2 at one state and 0.7 at another; the rest is the policy's."""
     agent = make(linear_prior(0.9))
@@ -139,6 +142,7 @@ def test_the_prior_acts_as_often_as_each_state_says():
         assert stats.kstest(rest, normal.cdf).pvalue > 0.001
 
 
+@pytest.mark.slow
 def test_the_warm_up_is_the_prior_alone_whatever_lambda_says():
     agent = make(linear_prior(0.7), mixing_fixed=0.0)
     state, memory = agent.init(jax.random.key(0)), begin(agent)
@@ -149,6 +153,7 @@ def test_the_warm_up_is_the_prior_alone_whatever_lambda_says():
     assert (decision.action != np.float32(0.7)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "state"), [(0, 0), (2, 0), (0, 3), (1, 2)])
 def test_mixing_of_one_reproduces_the_priors_distribution(k, state):
     """Over episodes' first actions, given the history that they began with."""
@@ -168,6 +173,7 @@ def test_mixing_of_one_reproduces_the_priors_distribution(k, state):
     assert len(np.unique(ours)) > 2900
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", ["executed", "stream"])
 @pytest.mark.parametrize("k", [1, 2, 5])
 def test_the_history_goes_on_with_what_was_executed_or_proposed(context, k):
@@ -223,6 +229,7 @@ def test_the_bank_holds_independent_draws_of_the_prior():
     assert np.abs(np.corrcoef(drawn.T) - np.eye(3)).max() < 4 / np.sqrt(4000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "state"), [(0, 0), (1, 0), (2, 2)])
 def test_a_unit_prior_is_the_same_prior_in_scaled_actions(k, state):
     """Asymmetric bounds: samples map to each other with the same key, and densities."""
@@ -249,6 +256,7 @@ def test_a_unit_prior_is_the_same_prior_in_scaled_actions(k, state):
         )
 
 
+@pytest.mark.slow
 def test_at_test_time_the_policys_mean_acts():
     agent = make(linear_prior(0.9), mixing_fixed=1.0)
     state, obs = agent.init(jax.random.key(0)), jnp.ones(3)
@@ -260,6 +268,7 @@ def test_at_test_time_the_policys_mean_acts():
 # --- λ --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_lambda_begins_near_its_start_in_every_state():
     agent = SFP(Spec(4, 1), (linear_prior(),), networks=SMALL)
     mixing = agent.init(jax.random.key(0)).mixing
@@ -271,6 +280,7 @@ def test_lambda_begins_near_its_start_in_every_state():
     assert float(mixing.biases[-1][0]) == pytest.approx(np.log(19.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gradient", "step"), [(0.01, 0.001), (0.02, 0.002), (-0.05, -0.005)]
 )
@@ -301,6 +311,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_an_update_reports_the_losses_of_the_equations(case):
     """In float64 from weights, batch and keys: which λ, context, critics and action."""
@@ -365,6 +376,7 @@ def test_an_update_reports_the_losses_of_the_equations(case):
     assert float(metrics["mixing/replay"]) == pytest.approx(mixing.mean(), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_expected_value_is_the_mean_over_many_coins():
     agents = [
         make(linear_prior(0.5), td_value=value, bank=0)
@@ -389,6 +401,7 @@ def test_the_expected_value_is_the_mean_over_many_coins():
     assert (difference < 4 * spread / np.sqrt(4000) + 1e-6).all()
 
 
+@pytest.mark.slow
 def test_kept_and_new_proposals_teach_the_same_on_average():
     """By how much critics that care prefer the prior, over many moments."""
     gaps = []
@@ -415,6 +428,7 @@ def test_kept_and_new_proposals_teach_the_same_on_average():
     assert abs(gaps[0]) > 0.5
 
 
+@pytest.mark.slow
 def test_a_scan_of_updates_equals_the_updates_one_by_one():
     agent = make(linear_prior(0.1, deviation=0.3, gain=0.1, k=1, dims=2), bank=0)
     state, key = agent.init(jax.random.key(0)), jax.random.key(5)
@@ -427,6 +441,7 @@ def test_a_scan_of_updates_equals_the_updates_one_by_one():
     assert_close(one, many, 1e-6)
 
 
+@pytest.mark.slow
 def test_a_fixed_lambda_is_never_learned_and_the_prior_neither():
     prior = linear_prior(0.5, deviation=0.1)
     agent = make(prior, mixing_fixed=0.4, bank=0)
@@ -438,6 +453,7 @@ def test_a_fixed_lambda_is_never_learned_and_the_prior_neither():
     assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(after))
 
 
+@pytest.mark.slow
 def test_a_shipped_flow_acts_and_learns():
     prior = unit_prior(load_prior("room"))
     agent = make(prior, obs=4, bank=2, mixing_fixed=1.0)
@@ -457,6 +473,7 @@ def test_a_shipped_flow_acts_and_learns():
 # --- probes ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_probe_lambda_is_a_function_of_the_state():
     """The critics prefer the prior in one state and the policy in the other.
 
@@ -479,6 +496,7 @@ def test_probe_lambda_is_a_function_of_the_state():
     assert bad < 0.1
 
 
+@pytest.mark.slow
 def test_probe_with_the_papers_gradient_scale_lambda_hardly_moves_at_first():
     """300 updates of at most lr · 0.1 · |g|, against Adam's full steps above."""
     agent = make(
@@ -491,6 +509,7 @@ def test_probe_with_the_papers_gradient_scale_lambda_hardly_moves_at_first():
     assert 0.002 < start - end < 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "temperature"),
     [

@@ -258,6 +258,7 @@ main(["collect", "room", "--episodes", "60", "--steps", "100", "--force"])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "old"), [(100, False), (3000, True), (700_000, True)]
 )
@@ -278,6 +279,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(datasets, limit, old):
     assert content(datasets) == before
 
 
+@pytest.mark.slow
 def test_a_disk_with_just_enough_room(datasets):
     run = subprocess.run(
         [sys.executable, "-c", LIMITED, "2000000"], capture_output=True, text=True

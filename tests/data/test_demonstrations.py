@@ -28,6 +28,7 @@ def reward(achieved, goal):
     return (achieved * [1.0, 10.0] - goal).sum(axis=-1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_step", [1, 3, 20])
 @pytest.mark.parametrize("hindsight", [0.0, 4.0])
 def test_transitions_are_those_of_the_recordings(n_step, hindsight):
@@ -72,6 +73,7 @@ def test_transitions_are_those_of_the_recordings(n_step, hindsight):
     assert share == pytest.approx(0.8 if hindsight else 0.0, abs=0.03)
 
 
+@pytest.mark.slow
 def test_half_of_a_batch_is_recorded_and_half_is_not():
     _, data = recordings()
     options = dict(n_step=2, gamma=GAMMA, hindsight=4.0, reward=reward)

@@ -45,6 +45,7 @@ def test_the_scripted_action():
     assert script.act(goal, far, rng)[0][0] > 0.9
 
 
+@pytest.mark.slow
 def test_the_data_depends_on_neither_parts_nor_workers(monkeypatch):
     size = {"episodes": 3, "steps": 30, "seed": 5}
     alone = collect("reach", **size)
@@ -60,6 +61,7 @@ def test_the_data_depends_on_neither_parts_nor_workers(monkeypatch):
     assert other.fingerprint != alone.fingerprint
 
 
+@pytest.mark.slow
 def test_a_full_disk_in_the_middle_loses_nothing(monkeypatch):
     monkeypatch.setattr(manipulation, "PART", 1)
     size = {"episodes": 3, "steps": 30}
@@ -84,6 +86,7 @@ def test_a_full_disk_in_the_middle_loses_nothing(monkeypatch):
     assert again.fingerprint == whole.fingerprint
 
 
+@pytest.mark.slow
 def test_an_expert_solves_its_task():
     env, rng = MetaWorld("window-close"), np.random.default_rng([0, 1])
     made = roll(env, Expert("window-close"), 150, rng)

@@ -50,6 +50,7 @@ def tries(folder):
     return [len((folder / f"piece-{i}").read_text()) for i in range(5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_part_is_made_once(tmp_path, workers):
     parts, seen = pieces(tmp_path / "diary"), []
@@ -66,6 +67,7 @@ def test_every_part_is_made_once(tmp_path, workers):
     assert seen[-1] == 9
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_its_part_only(tmp_path):
     parts = pieces(tmp_path / "diary", p1=1)
     make_parts(tmp_path, parts, 2)
@@ -75,6 +77,7 @@ def test_a_killed_worker_costs_its_part_only(tmp_path):
     assert sum(counts) <= 5 + 2  # at most what the two workers were at
 
 
+@pytest.mark.slow
 def test_workers_that_only_die_are_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr("sfp.data.parts.PATIENCE", 1)
     parts = pieces(tmp_path / "diary", p0=99, p1=99, p2=99, p3=99, p4=99)
@@ -95,19 +98,21 @@ def test_an_interruption_keeps_what_is_done(tmp_path):
     assert tries(tmp_path / "diary") == [1] * 5
 
 
+@pytest.mark.slow
 def test_workers_do_not_outlive_a_killed_parent(tmp_path):
     program = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import sys\n"
         "from pathlib import Path\n"
         "import test_parts\n"
         "if __name__ == '__main__':\n"
-        "    test_parts.make_parts(Path(sys.argv[2]), "
-        "[test_parts.Slow(i, sys.argv[2]) for i in range(2)], 2)\n"
+        "    test_parts.make_parts(Path(sys.argv[1]), "
+        "[test_parts.Slow(i, sys.argv[1]) for i in range(2)], 2)\n"
     )
     script = tmp_path / "main.py"
     script.write_text(program)
     parent = subprocess.Popen(
-        [sys.executable, str(script), str(Path(__file__).parent), str(tmp_path)]
+        [sys.executable, str(script), str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     pids = [tmp_path / f"pid-{i}" for i in range(2)]
     until = time.time() + 60

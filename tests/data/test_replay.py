@@ -216,6 +216,7 @@ def test_with_hindsight_rewards_and_both_observations_have_the_same_goal(n):
     assert 0 < sum(own) < len(own)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capacity", [*range(3, 20), 23, 31, 46])
 def test_a_ring_of_any_capacity_serves_what_it_still_holds(capacity):
     """Episodes partly overwritten or longer than the ring, after every step."""

@@ -55,6 +55,7 @@ def test_without_noise_it_walks_straight():
     np.testing.assert_allclose(script.act(np.zeros((1, 2)), rng), [[0.54, 0.72]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["room", "room-large", "maze", "corridor"])
 def test_goals_change_when_reached_or_after_sixty_steps_and_only_then(name):
     rng = np.random.default_rng(1)
@@ -101,6 +102,7 @@ def test_in_the_room_a_goal_lasts_about_seventeen_steps():
     assert full < 0.004  # next to nothing saturates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "lasts"), [("maze", 28), ("corridor", 38)])
 def test_among_walls_goals_are_reached_without_hitting_them_much(name, lasts):
     measured, stopped, _ = walk(name)
@@ -108,6 +110,7 @@ def test_among_walls_goals_are_reached_without_hitting_them_much(name, lasts):
     assert stopped < 0.01
 
 
+@pytest.mark.slow
 def test_same_generator_same_bits():
     def actions(seed):
         rng = np.random.default_rng(seed)

@@ -1200,6 +1200,7 @@ def is_refused(path, columns=()):
     return bool(line)
 
 
+@pytest.mark.slow
 def test_truncated_files(form, tmp_path):
     path = FORMATS[form](tmp_path, recorded((4, 3)))
     refused = 0
@@ -1213,6 +1214,7 @@ def test_truncated_files(form, tmp_path):
     load(path)
 
 
+@pytest.mark.slow
 def test_files_with_wrong_bytes(form, tmp_path):
     """Some go unnoticed: these formats have no checksums."""
     path = FORMATS[form](tmp_path, recorded((4, 3)))

@@ -18,6 +18,7 @@ def opengl():
         pytest.skip(str(error))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("opengl")
 def test_pictures_of_any_size_stand_upright():
     env = MetaWorld("window-close", render_mode="rgb_array", width=96, height=48)
@@ -30,6 +31,7 @@ def test_pictures_of_any_size_stand_upright():
     env.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("opengl")
 def test_fast_pictures_show_the_same():
     plain = MetaWorld("drawer-open", render_mode="rgb_array", width=64, height=64)

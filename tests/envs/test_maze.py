@@ -112,6 +112,7 @@ def test_goal_radius_is_measured_in_cells_not_in_scaled_units():
     np.testing.assert_array_equal(reached, [True, False, True])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["room", "corridor", "maze"])
 def test_a_scripted_path_follower_solves_the_task(name):
     env = TASKS[name].make()

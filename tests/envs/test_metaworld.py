@@ -36,6 +36,7 @@ def expert(task):
     return ENV_POLICY_MAP[f"{task}-v3"]()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", MANIPULATIONS)
 def test_every_bit_is_the_originals(task):
     ours, policy = MetaWorld(task), expert(task)
@@ -58,6 +59,7 @@ def test_every_bit_is_the_originals(task):
     assert succeeded or task == "peg-insert-side"  # so that both answers were compared
 
 
+@pytest.mark.slow
 def test_the_seed_decides_everything_and_nothing_else_does():
     used, fresh, other = MetaWorld("window-open"), MetaWorld("window-open"), None
     actions = np.random.default_rng(0).uniform(-1, 1, (20, 4)).astype(np.float32)
@@ -87,6 +89,7 @@ def test_unseeded_resets_differ_but_follow_from_the_first_seed():
     np.testing.assert_array_equal(again.reset()[0]["desired_goal"], goals[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["reach", "door-open", "peg-insert-side"])
 def test_gymnasium_finds_nothing_wrong(task):
     env = get_task(task).make()
@@ -129,6 +132,7 @@ def test_reach_is_about_the_fingers():
     np.testing.assert_allclose(gap[:2], 0, atol=0.01)
 
 
+@pytest.mark.slow
 def test_hindsight_is_refused_where_goals_tell_nothing():
     env = MetaWorld("peg-insert-side")
     with pytest.raises(SfpError, match="peg's head"):

@@ -76,6 +76,7 @@ def moves(kind, position, rng):
 KINDS = ("random", "full", "graze", "line")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MAPS)
 def test_no_wall_is_ever_crossed_in_a_million_steps(name):
     layout = get_layout(MAPS[name])

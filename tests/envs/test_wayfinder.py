@@ -18,6 +18,7 @@ def test_goals_are_uniform_over_free_cells():
     assert offset.std() == pytest.approx(np.sqrt(1 / 12), rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["room", "corridor", "maze"])
 def test_every_goal_is_reached_in_about_the_shortest_time(name):
     layout = get_layout(name)

@@ -234,6 +234,7 @@ def test_slugs_are_stable():
     )
 
 
+@pytest.mark.slow
 def test_slugs_are_unique_and_fit_for_folders():
     found = {}
     for scale in ("small", "paper"):
@@ -339,6 +340,7 @@ def test_unknown_names():
         make_plan("transfer", "pointmaze")
 
 
+@pytest.mark.slow
 def test_the_docs_name_every_experiment_and_its_runs():
     page = Path(__file__).parents[2].joinpath("docs", "experiments.md").read_text()
     rows = [line.strip("| ").split(" | ") for line in page.splitlines()]

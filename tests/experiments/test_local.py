@@ -16,6 +16,8 @@ from sfp.errors import SfpError
 from sfp.experiments.jobs import Job
 from sfp.experiments.local import run_local
 
+pytestmark = pytest.mark.slow
+
 FAKE = Path(__file__).with_name("fake.py")
 PROGRAM = [sys.executable, "-I", str(FAKE)]
 
@@ -195,17 +197,17 @@ def test_whoever_stops_listening_stops_the_processes_and_can_go_on(tmp_path):
 
 RUNNER = """
 import sys
-sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from test_local import make_job, run
-out = Path(sys.argv[2])
+out = Path(sys.argv[1])
 list(run([make_job(out, "a", "sleep"), make_job(out, "b", "sleep")], out, workers=2))
 """
 
 
 def test_processes_die_with_a_runner_that_is_killed(tmp_path):
-    command = [sys.executable, "-c", RUNNER, str(FAKE.parent), str(tmp_path)]
-    runner = subprocess.Popen(command)
+    command = [sys.executable, "-c", RUNNER, str(tmp_path)]
+    paths = os.pathsep.join(sys.path)
+    runner = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths})
     until(lambda: starts(tmp_path, "a") and starts(tmp_path, "b"), 30.0)
     pids = [starts(tmp_path, name)[0]["pid"] for name in ("a", "b")]
     assert all(map(is_alive, pids))

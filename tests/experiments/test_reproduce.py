@@ -11,17 +11,16 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "training"))
-
-from faults import outcome, whole
-
 import sfp
+from faults import outcome, whole
 from sfp.cli import main
 from sfp.errors import SfpError
 from sfp.experiments.jobs import make_jobs, price
 from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.priors.store import find_prior, read_fingerprint
+
+pytestmark = pytest.mark.slow
 
 CACHE = Path(__file__).parent.parent.parent / ".venv" / "xla"
 SMALL = {

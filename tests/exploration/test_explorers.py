@@ -56,6 +56,7 @@ def test_table_1_uniform_in_the_large_room():
     np.testing.assert_allclose(uniform.gyration_printed, uniform.gyration * diagonal)
 
 
+@pytest.mark.slow
 def test_scripted_covers_the_room_better():
     uniform, scripted = explore("room-large", ["uniform", "scripted"], repetitions=3)
     assert scripted.coverage.min() > 0.95 > uniform.coverage.max()
@@ -94,6 +95,7 @@ def test_success_is_the_share_of_walks_that_met_the_goal(tmp_path):
         assert walk.success.min() > 0
 
 
+@pytest.mark.slow
 def test_an_explorer_does_not_depend_on_the_others():
     alone = {name: explore("maze", [name], **SMALL)[0] for name in EXPLORERS}
     forward = explore("maze", list(EXPLORERS), **SMALL)
@@ -163,6 +165,7 @@ def test_a_layout_without_walls_inside_counts_every_bucket_once():
     assert reachable(half, 2).tolist() == [[False, True], [True, True]]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_hands_explore_in_meta_environment():
     pytest.importorskip("metaworld")
@@ -186,6 +189,7 @@ def test_hands_explore_in_meta_environment():
     assert uniform.gyration[0] == pytest.approx(np.mean(spread) / box**2)
 
 
+@pytest.mark.slow
 def test_a_prior_of_the_maze_does_not_fit_a_hand():
     pytest.importorskip("metaworld")
     with pytest.raises(SfpError, match=r"2.*4"):

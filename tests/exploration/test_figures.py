@@ -38,6 +38,7 @@ def size_of(figure, tmp_path):
         return picture.size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["png", "svg"])
 def test_same_figure_same_bits(suffix, tmp_path):
     walk = walks("room", 1)
@@ -59,6 +60,7 @@ def test_trajectories_side_by_side(count, tmp_path):
     assert width / height == pytest.approx(count, rel=0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["corridor", "maze"])
 def test_trajectories_among_walls(task, tmp_path):
     found = walks(task, 2)
@@ -76,12 +78,14 @@ def test_trajectories_are_drawn_where_they_went():
     assert axis.get_title().startswith("uniform: coverage 0.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [1, 2, 3, 50])
 def test_spectra(steps, tmp_path):
     actions = {w.name: w.actions for w in walks("room", 2, steps=steps)}
     size_of(spectrum_figure(actions), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "found",
     [

@@ -62,6 +62,7 @@ gym.register("own/Lift-v0", Lift, max_episode_steps=40)
 SIZE = {"trajectories": 3, "repetitions": 2, "steps": 40}
 
 
+@pytest.mark.slow
 def test_walks_are_what_the_environment_saw():
     env = Lift()
     prior = linear_prior(0.5, deviation=0.3, k=1, dims=2, low=LOW, high=HIGH)
@@ -165,6 +166,7 @@ def test_bad_arguments(task, given, words):
         explore(task, **given)
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_it_saw(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     size = ("--trajectories", "2", "--repetitions", "2")

@@ -6,6 +6,7 @@ import pytest
 from sfp.nets.mlp import MLP
 
 
+@pytest.mark.slow
 def test_equals_the_formula():
     mlp = MLP([3, 5, 2], key=jax.random.key(0))
     x = jnp.array([0.3, -1.0, 2.0])
@@ -14,12 +15,14 @@ def test_equals_the_formula():
     np.testing.assert_allclose(mlp(x), expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_every_leaf_is_an_array_so_that_plain_jit_takes_it():
     mlp = MLP([3, 8, 8, 2], key=jax.random.key(0))
     assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(mlp))
     assert jax.jit(lambda m, x: m(x))(mlp, jnp.ones(3)).shape == (2,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inputs", [1, 16, 400])
 def test_initial_weights_are_uniform_within_the_root_of_the_inputs(inputs):
     mlp = MLP([inputs, 1000], key=jax.random.key(1))
@@ -29,11 +32,13 @@ def test_initial_weights_are_uniform_within_the_root_of_the_inputs(inputs):
         assert float(values.std()) == pytest.approx(bound / 3**0.5, rel=0.06)
 
 
+@pytest.mark.slow
 def test_nothing_to_look_at_is_allowed():
     mlp = MLP([0, 4, 2], key=jax.random.key(0))
     assert mlp(jnp.zeros(0)).shape == (2,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("context", [0, 2, 9])
 @pytest.mark.parametrize("own", [0, 1, 5])
 def test_a_batch_in_columns_equals_the_vmapped_one_and_so_do_its_gradients(

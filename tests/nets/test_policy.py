@@ -40,6 +40,7 @@ def density(before, mean, log_std):
     return (normal + 2 * np.log(np.cosh(before))).sum(axis=-1)
 
 
+@pytest.mark.slow
 def test_mean_and_log_std_are_the_two_halves_of_the_net():
     policy = Policy(3, 2, width=8, depth=2, key=jax.random.key(1))
     mean, log_std = policy(OBS)
@@ -48,6 +49,7 @@ def test_mean_and_log_std_are_the_two_halves_of_the_net():
     assert [w.shape for w in policy.net.weights] == [(3, 8), (8, 8), (8, 4)]
 
 
+@pytest.mark.slow
 def test_log_prob_equals_the_change_of_variables():
     mean, log_std = [0.5, -1.2, 0.0], [-0.5, 0.3, -2.0]
     policy = policy_with(mean, log_std)
@@ -58,6 +60,7 @@ def test_log_prob_equals_the_change_of_variables():
     np.testing.assert_allclose(ours, density(before, mean, log_std), atol=2e-3)
 
 
+@pytest.mark.slow
 def test_sample_comes_with_the_log_prob_of_its_action():
     policy = policy_with([0.5, -0.4], [-0.5, -1.0])
     keys = jax.random.split(jax.random.key(0), 500)
@@ -65,6 +68,7 @@ def test_sample_comes_with_the_log_prob_of_its_action():
     np.testing.assert_allclose(given, log_probs(policy, actions), atol=2e-3)
 
 
+@pytest.mark.slow
 def test_samples_have_the_gaussian_in_front_of_the_tanh():
     policy = policy_with([0.5, -0.4], [-0.5, -1.0])
     keys = jax.random.split(jax.random.key(0), 4000)
@@ -98,6 +102,7 @@ def test_log_slope_is_right_and_finite_far_out():
     np.testing.assert_allclose(slopes, -2 * np.tanh(x), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_saturated_policy_has_a_finite_log_prob_and_gradient():
     """At tanh = 1 in float32, log(1 - tanh²) would be minus infinity."""
 
@@ -116,6 +121,7 @@ def test_a_saturated_policy_has_a_finite_log_prob_and_gradient():
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("given", "kept"), [(-90.0, LOG_STD[0]), (9.0, LOG_STD[1])])
 def test_log_std_keeps_to_its_bounds(given, kept):
     policy = policy_with([0.3], [given])
@@ -125,6 +131,7 @@ def test_log_std_keeps_to_its_bounds(given, kept):
     assert abs(float(action[0])) <= 1.0
 
 
+@pytest.mark.slow
 def test_the_gradient_of_a_sample_is_the_reparameterised_one():
     """dE[a]/dμ and d(-log π)/dlog σ, by hand for one noise."""
     policy = policy_with([0.2], [-0.7])
@@ -140,6 +147,7 @@ def test_the_gradient_of_a_sample_is_the_reparameterised_one():
     np.testing.assert_allclose(by_log_prob.net.biases[-1], by_hand, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_every_weight_is_reached_by_the_gradient():
     policy = Policy(3, 2, width=8, depth=2, key=jax.random.key(2))
 

@@ -269,6 +269,7 @@ def test_a_saved_memory_goes_on_with_the_same_bits(tmp_path):
     assert (np.diff(lengths, axis=0) < 0).any()  # restarts were among it
 
 
+@pytest.mark.slow
 def test_table_1_polyrl_in_the_large_room():
     """FACTS: the authors' code gives 0.0268 ± 0.0020 and 0.979 ± 0.019, 10 times."""
     (polyrl,) = explore("room-large", ["polyrl"])

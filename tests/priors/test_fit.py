@@ -20,6 +20,8 @@ from sfp.priors.rollout import rollout
 from sfp.priors.session import fit_to
 from sfp.priors.store import load_prior
 
+pytestmark = pytest.mark.slow
+
 QUICK = Fitting(epochs=2, epoch_steps=250, batch=200, learning_rate=2e-3)
 SHORT = Fitting(epochs=3, epoch_steps=4, batch=64)
 MODES = np.array([[0.5, 0.0], [-0.5, 0.0]])

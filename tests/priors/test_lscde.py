@@ -7,6 +7,8 @@ import pytest
 
 from sfp.priors.lscde import LSCDE, moments, weights
 
+pytestmark = pytest.mark.slow
+
 
 def kernel(c, a, u, v, width):
     return np.exp(-(((c - u) ** 2).sum() + ((a - v) ** 2).sum()) / (2 * width**2))

@@ -15,6 +15,8 @@ from sfp.priors.models import MODELS, get_model
 from sfp.priors.realnvp import LOG_SCALE, PARROT, FlowSize, RealNVP
 from sfp.priors.vae import VAE
 
+pytestmark = pytest.mark.slow
+
 CONTEXT = jnp.array([0.3, -0.6])
 DENSITIES = [name for name in MODELS if name != "deterministic"]
 FLOWS = ["realnvp", "parrot"]

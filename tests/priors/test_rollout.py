@@ -8,6 +8,8 @@ from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.rollout import rollout
 
+pytestmark = pytest.mark.slow
+
 
 class Echo:
     """A model whose next action tells its context: their sum plus one hundredth."""

@@ -18,6 +18,8 @@ from sfp.priors.models import MODELS
 from sfp.priors.session import fit_to
 from sfp.priors.store import load_prior, make_card, open_prior, shipped
 
+pytestmark = pytest.mark.slow
+
 SHORT = Fitting(epochs=1, epoch_steps=2, batch=16)
 
 

@@ -12,6 +12,8 @@ from sfp.priors.realnvp import FlowSize, RealNVP
 from sfp.priors.store import load_prior, make_card, save_prior
 from sfp.priors.warp import latent, reach, warp
 
+pytestmark = pytest.mark.slow
+
 
 def make(state=2):
     flow = RealNVP(2, state, key=jax.random.key(0), size=FlowSize(3, 8))

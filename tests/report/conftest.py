@@ -1,8 +1,8 @@
 """One report that several tests look at."""
 
 import pytest
-from folders import make_everything
 
+from folders import make_everything
 from sfp.report.html import write_report
 
 

@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="the browser test needs playwright: pip install it"
 )

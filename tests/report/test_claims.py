@@ -4,8 +4,8 @@ import csv
 
 import numpy as np
 import pytest
-from folders import make_experiment, make_grid, make_run
 
+from folders import make_experiment, make_grid, make_run
 from sfp.report.claims import Claim, check
 from sfp.report.comparison import claim_rows, compare
 from sfp.report.groups import group_runs
@@ -155,6 +155,7 @@ def test_runs_that_had_less_time_decide_nothing(cut, tmp_path):
     assert note.startswith("SAC and SFP: their runs are not all finished, or end at")
 
 
+@pytest.mark.slow
 def test_claims_are_in_the_report_and_on_disk(tmp_path):
     make_grid(tmp_path, seeds=4)
     make_experiment(tmp_path, claims=[CLAIM | {"tasks": ["maze"], "measure": "time"}])

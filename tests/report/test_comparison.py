@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from folders import make_grid, make_run, sign
 
+from folders import make_grid, make_run, sign
 from sfp.report.comparison import compare, points
 from sfp.report.groups import aggregate, curve, find_budgets, group_runs
 from sfp.report.records import read_runs

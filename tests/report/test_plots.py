@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from folders import make_grid, make_run
 from matplotlib.figure import Figure
 
+from folders import make_grid, make_run
 from sfp.exploration.figures import COLOURS, save
 from sfp.report import plots
 from sfp.report.comparison import compare
@@ -78,6 +78,7 @@ def test_a_single_seed_says_so(tmp_path):
     assert not curves_figure(found, "return").axes[0].collections
 
 
+@pytest.mark.slow
 def test_png_and_svg(found, tmp_path, monkeypatch):
     blank = Figure((1, 1))  # drawing them all would take long
     monkeypatch.setattr(plots, "save", lambda figure, path: save(blank, path))

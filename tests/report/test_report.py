@@ -10,8 +10,8 @@ from urllib.parse import unquote
 
 import numpy as np
 import pytest
-from folders import NASTY, PIXEL, make_grid, make_run
 
+from folders import NASTY, PIXEL, make_grid, make_run
 from sfp.errors import SfpError
 from sfp.report.html import write_report
 from sfp.report.html.chart import WIDTH, brief, numbers, ticks
@@ -42,6 +42,7 @@ def page(written):
     return Reader(written.path.read_text())
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched(written):
     content = written.path.read_text()
     addresses = re.findall(r"""(?:src|href)=["']([^"']*)""", content)
@@ -52,6 +53,7 @@ def test_nothing_is_fetched(written):
     assert "@import" not in content
 
 
+@pytest.mark.slow
 def test_what_comes_from_folders_is_escaped(written, page):
     assert NASTY not in written.path.read_text()
     assert not [a for _, a in page.tags if any(k.startswith("on") for k in a)]
@@ -59,6 +61,7 @@ def test_what_comes_from_folders_is_escaped(written, page):
     assert len(page.all("script")) == 2
 
 
+@pytest.mark.slow
 def test_every_figure_has_its_numbers(page):
     links = [a for a in page.all("a") if "download" in a]
     figures = page.all("figure")
@@ -76,6 +79,7 @@ def test_every_figure_has_its_numbers(page):
         assert all(len(row) == len(first) for row in rows)
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_the_runs(page):
     (link,) = [
         a for a in page.all("a") if a.get("download") == "transfer-maze-return.csv"
@@ -88,6 +92,7 @@ def test_the_numbers_are_those_of_the_runs(page):
     assert (float(last["value"]), last["n"]) == (101.0, "3")
 
 
+@pytest.mark.slow
 def test_sections_tables_replays_and_provenance(page, written):
     assert [s["id"] for s in page.all("section")] == [
         "summary",
@@ -126,6 +131,7 @@ def test_same_runs_same_bits(tmp_path):
     assert one == two
 
 
+@pytest.mark.slow
 def test_odd_numbers_and_names_do_not_end_the_report(tmp_path):
     """Returns that no axis shows, a name that is no UTF-8, seeds that share no step."""
     for seed, level in enumerate((1e308, -1e308, 5e-324)):

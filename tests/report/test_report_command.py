@@ -4,8 +4,8 @@ import json
 import warnings
 
 import pytest
-from folders import make_grid, make_run
 
+from folders import make_grid, make_run
 from sfp.cli import main
 from sfp.report import plots
 

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from folders import make_experiment, make_grid, make_run
 
+from folders import make_experiment, make_grid, make_run
 from sfp.errors import SfpError
 from sfp.report.results import read_results
 
@@ -32,6 +32,7 @@ def test_a_run_itself_may_be_given(tmp_path):
     assert len(section.runs) == 1
 
 
+@pytest.mark.slow
 def test_policies_and_priors_are_no_runs(tmp_path):
     make_run(tmp_path / "a", policy=True)
     (tmp_path / "prior").mkdir()

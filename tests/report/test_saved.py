@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from folders import make_experiment, make_grid
 
+from folders import make_experiment, make_grid
 from sfp.cli import main
 from sfp.report import plots
 from sfp.report.claims import check

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from folders import make_run, save_policy
 
+from folders import make_run, save_policy
 from sfp.cli import main
 from sfp.errors import SfpError
 from sfp.report.html import write_report

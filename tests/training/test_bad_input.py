@@ -4,11 +4,11 @@ import gymnasium as gym
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from environments import SMALL, Drift, Reach, make_prior, maze
 from gymnasium import spaces
 from gymnasium.wrappers import TransformObservation
 
 import sfp
+from environments import SMALL, Drift, Reach, make_prior, maze
 from sfp.config import Schedule
 from sfp.envs.adapter import Environment, make_env
 from sfp.errors import SfpError
@@ -30,6 +30,7 @@ def other_actions(env, space):
     return env
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
@@ -86,6 +87,7 @@ def test_a_prior_for_a_method_that_takes_none(tmp_path):
     refused(tmp_path, "method sac takes no prior", env="maze", prior=make_prior())
 
 
+@pytest.mark.slow
 def test_a_prior_that_sees_the_state_without_the_goal():
     prior = make_prior(states=2)
     trained = train(maze(), prior=prior, **SMALL | {"update_after": 1000})
@@ -111,6 +113,7 @@ def test_observation_spaces(tmp_path):
     refused(tmp_path, "Text observations: expected a Box, a Dict", env, eval_env=env)
 
 
+@pytest.mark.slow
 def test_an_environment_that_cannot_be_made_anew(tmp_path):
     refused(tmp_path, "no spec to make it anew from: pass a second one", Drift())
     odd = TransformObservation(gym.make("probe/Drift-v0"), lambda o: o, None)
@@ -138,6 +141,7 @@ def test_wrappers_that_cannot_be_recorded(tmp_path):
 # What an environment does wrong while it runs.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "match"),
     [
@@ -170,6 +174,7 @@ def test_worlds_of_another_time():
         goals.reset(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reward", "match"),
     [
@@ -192,6 +197,7 @@ def test_compute_reward(reward, match, iteration):
     assert str(caught.value).endswith("set hindsight to 0.")
 
 
+@pytest.mark.slow
 def test_compute_reward_is_not_asked_without_hindsight():
     env = gym.make("probe/Reach-v0", reward="raise")
     train(env, method="sac", **SMALL | {"steps": 100, "hindsight": 0})
@@ -214,6 +220,7 @@ def test_rounding_is_no_disagreement():
 # Divergence.
 
 
+@pytest.mark.slow
 def test_diverging_rewards_stop_with_the_last_good_checkpoint(tmp_path):
     env = gym.make("probe/Drift-v0", scale=1e30)
     with pytest.raises(SfpError, match="learning diverged: losses/") as caught:
@@ -251,6 +258,7 @@ def test_weights_that_the_last_update_spoiled_are_not_saved(tmp_path, monkeypatc
 # What is no mistake.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [None, "both"])
 def test_no_mistake_float64_no_success_long_n_step_asymmetric_bounds(fault):
     env = Drift(fault=fault, at=5)

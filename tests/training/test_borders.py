@@ -6,10 +6,10 @@ import json
 import gymnasium as gym
 import numpy as np
 import pytest
-from environments import SMALL, Drift, Reach
 from gymnasium import spaces
 from gymnasium.wrappers import NormalizeObservation, NormalizeReward, TimeLimit
 
+from environments import SMALL, Drift, Reach
 from sfp.agents.methods import METHODS
 from sfp.cli import main
 from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
@@ -22,6 +22,8 @@ from sfp.training.evaluate import evaluate
 from sfp.training.folder import check_config
 from sfp.training.recordings import fitting_recordings
 from sfp.training.run import _beside, train
+
+pytestmark = pytest.mark.slow
 
 SHORT = SMALL | {"steps": 100, "eval_episodes": 1}
 

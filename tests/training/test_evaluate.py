@@ -6,10 +6,10 @@ import subprocess
 import gymnasium as gym
 import numpy as np
 import pytest
-from environments import Drift
 from PIL import Image as Picture
 from test_trained import make
 
+from environments import Drift
 from sfp.envs.adapter import Environment
 from sfp.envs.registry import TASKS
 from sfp.errors import SfpError
@@ -23,6 +23,8 @@ from sfp.training.evaluate import (
     solved_at,
 )
 from sfp.training.video import filming
+
+pytestmark = pytest.mark.slow
 
 
 def test_ten_episodes_see_every_corner_of_the_room():

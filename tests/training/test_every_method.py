@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from environments import SMALL, make_prior, maze
-from faults import outcome, whole
 
 import sfp
+from environments import SMALL, make_prior, maze
+from faults import outcome, whole
 from sfp.agents.methods import METHODS
 from sfp.data.trajectories import assemble
 from sfp.envs.adapter import Environment
@@ -24,6 +24,8 @@ from sfp.priors.realnvp import PARROT, RealNVP
 from sfp.training.evaluate import FIRST_SEED, evaluate
 from sfp.training.log import read_table
 from sfp.training.trained import episode_rng
+
+pytestmark = pytest.mark.slow
 
 
 def around(model, *, past=0, state=0):

@@ -6,11 +6,11 @@ import shutil
 import warnings
 
 import pytest
-from environments import SMALL
-from faults import outcome, whole
 from safetensors.numpy import load_file, save_file
 
 import sfp
+from environments import SMALL
+from faults import outcome, whole
 from sfp.errors import Interrupted, SfpError
 from sfp.files import write_checksums
 from sfp.report.records import read_run

@@ -3,8 +3,8 @@
 import csv
 
 import pytest
-from faults import scalars
 
+from faults import scalars
 from sfp.errors import SfpError
 from sfp.training.log import TABLES, Clock, Log, read_table
 

@@ -15,15 +15,17 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
-from environments import SMALL, make_prior, maze
-from faults import Faults, outcome, whole
 
 import sfp
+from environments import SMALL, make_prior, maze
+from faults import Faults, outcome, whole
 from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
 from sfp.errors import Interrupted, SfpError
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.log import read_table
 from sfp.training.rollout import episode_seed
+
+pytestmark = pytest.mark.slow
 
 RUNS = {
     "sfp": lambda: dict(env=maze(), method="sfp", prior=make_prior()),
@@ -113,24 +115,24 @@ def test_a_folder_makes_no_difference(undisturbed):
 
 SCRIPT = """
 import sys
-sys.path.insert(0, sys.argv[1])
 import sfp.compute
 sfp.compute.use_threads(1)
 from environments import SMALL, make_prior, maze
-sfp.train(maze(), prior=make_prior(), out=sys.argv[2],
+sfp.train(maze(), prior=make_prior(), out=sys.argv[1],
           progress=lambda step: print(step, flush=True), **SMALL)
 """
 
 
 def test_kill_dash_nine(tmp_path, undisturbed):
     """Killed once; `make soak` does it at twenty moments."""
-    out, here = tmp_path / "run", str(Path(__file__).parent)
+    out = tmp_path / "run"
     environment = os.environ | {
         "JAX_COMPILATION_CACHE_DIR": str(jax.config.jax_compilation_cache_dir),
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.5",
+        "PYTHONPATH": os.pathsep.join(sys.path),
     }
     with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, here, out],
+        [sys.executable, "-c", SCRIPT, out],
         stdout=subprocess.PIPE,
         text=True,
         env=environment,

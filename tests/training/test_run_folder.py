@@ -7,18 +7,19 @@ import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from environments import SMALL
-from faults import outcome
 
 import sfp
+from environments import SMALL
+from faults import outcome
 from sfp.cli import main
 from sfp.errors import Busy, Interrupted, SfpError
 from sfp.files import digest, read_sums, write_checksums, write_sums
 from sfp.tensors import load_arrays, save_arrays
+
+pytestmark = pytest.mark.slow
 
 FAST = SMALL | {"steps": 100, "update_after": 1000, "capacity": 500}
 """A run that does not learn: nothing to compile but the act."""
@@ -216,14 +217,13 @@ def test_train_evaluate_and_the_numbers_agree(tmp_path, capfd):
 
 LIMITED = """
 import resource, sys
-sys.path.insert(0, sys.argv[1])
 import sfp.compute
 sfp.compute.use_threads(1)
 import environments
 from sfp.cli import main
-limit = int(sys.argv[2])
+limit = int(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-main(sys.argv[3:])
+main(sys.argv[2:])
 """
 
 
@@ -234,7 +234,7 @@ SAME |= dict(eval_every=100, eval_episodes=2, width=8, checkpoint_every=50)
 
 def test_a_full_disk_is_one_line_and_the_run_goes_on_later(tmp_path):
     """The second checkpoint finds no room: the first stays, and the run goes on."""
-    here, out = str(Path(__file__).parent), tmp_path / "run"
+    out = tmp_path / "run"
 
     def stop(step):
         if step == 50:
@@ -248,7 +248,6 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_later(tmp_path):
             sys.executable,
             "-c",
             LIMITED,
-            here,
             "6500",
             *COMMAND,
             "--resume",
@@ -257,7 +256,11 @@ def test_a_full_disk_is_one_line_and_the_run_goes_on_later(tmp_path):
         ],
         capture_output=True,
         text=True,
-        env=os.environ | {"JAX_ENABLE_COMPILATION_CACHE": "false"},
+        env=os.environ
+        | {
+            "JAX_ENABLE_COMPILATION_CACHE": "false",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+        },
     )
     assert run.stdout == ""
     assert run.stderr.startswith(

@@ -4,10 +4,10 @@ import gymnasium as gym
 import jax
 import numpy as np
 import pytest
-from environments import Drift, Reach
 from gymnasium import spaces
 
 import sfp
+from environments import Drift, Reach
 from probes import plain
 from sfp.agents.controller import Greedy
 from sfp.config import Networks
@@ -73,6 +73,7 @@ def stack(observations):
     return np.stack(observations)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", [Drift, Reach, Strange, Image])
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_one_observation_and_many(env, deterministic):
@@ -106,6 +107,7 @@ def test_the_mean_is_the_policys_in_the_units_of_the_environment():
     np.testing.assert_allclose(acted, scaled, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_samples_differ_and_stay_within_the_bounds():
     trained = make(Drift())
     draws = trained.predict(np.zeros((500, 3)), deterministic=False)
@@ -138,6 +140,7 @@ def test_other_observations_are_refused(env, obs, match):
         make(env()).predict(obs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("env", [Drift, Reach, Strange])
 def test_saved_and_loaded_bit_for_bit(tmp_path, env):
     trained = make(env())
@@ -154,6 +157,7 @@ def test_saved_and_loaded_bit_for_bit(tmp_path, env):
     trained.save(tmp_path / "policy", force=True)
 
 
+@pytest.mark.slow
 def test_a_strange_environment_is_learned_like_any_other(tmp_path):
     trained = sfp.train(
         Strange(),

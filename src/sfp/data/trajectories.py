@@ -34,7 +34,7 @@ class Trajectories:
         high: the upper action bound per dimension.
         observations: the state before each action, if recorded.
         goals: the goal pursued at each action, if recorded.
-        images: the picture before each action (uint8), if recorded.
+        images: the image before each action (uint8), if recorded.
         rate: actions per second, if known.
         names: what each dimension of an action is, if known.
         source: where the data came from.
@@ -130,7 +130,7 @@ class Trajectories:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over actions, boundaries and bounds: what a prior was fitted to."""
+        """SHA-256 over actions, boundaries and bounds; priors record it."""
         digest = hashlib.sha256()
         for array in (self.actions, self.ends.astype("<i8"), self.low, self.high):
             digest.update(repr(array.shape).encode())
