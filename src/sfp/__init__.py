@@ -13,21 +13,28 @@ from sfp import envs as envs  # registers the tasks with Gymnasium
 from sfp.errors import SfpError
 
 if TYPE_CHECKING:
+    from sfp.agents.sac import SAC
+    from sfp.agents.sfp import SFP
     from sfp.data.collect import collect
-    from sfp.data.record import Controller, record
+    from sfp.data.record import Recorder, record
     from sfp.data.sources import load, register_format
     from sfp.data.trajectories import Trajectories
     from sfp.exploration.description import describe
-    from sfp.exploration.explorers import explore
+    from sfp.exploration.explorers import explore, register_explorer
     from sfp.interface import fit, save_prior, train
+    from sfp.observation import Obs, Spec
     from sfp.priors.base import Prior
     from sfp.priors.models import register_model
     from sfp.priors.store import load_prior
     from sfp.training.trained import Trained
 
 _HOME = {
-    "Controller": "sfp.data.record",
+    "Obs": "sfp.observation",
     "Prior": "sfp.priors.base",
+    "Recorder": "sfp.data.record",
+    "SAC": "sfp.agents.sac",
+    "SFP": "sfp.agents.sfp",
+    "Spec": "sfp.observation",
     "Trained": "sfp.training.trained",
     "Trajectories": "sfp.data.trajectories",
     "collect": "sfp.data.collect",
@@ -37,15 +44,20 @@ _HOME = {
     "load": "sfp.data.sources",
     "load_prior": "sfp.priors.store",
     "record": "sfp.data.record",
+    "register_explorer": "sfp.exploration.explorers",
     "register_format": "sfp.data.sources",
     "register_model": "sfp.priors.models",
     "save_prior": "sfp.interface",
     "train": "sfp.interface",
 }
 __all__ = [
-    "Controller",
+    "SAC",
+    "SFP",
+    "Obs",
     "Prior",
+    "Recorder",
     "SfpError",
+    "Spec",
     "Trained",
     "Trajectories",
     "collect",
@@ -56,6 +68,7 @@ __all__ = [
     "load",
     "load_prior",
     "record",
+    "register_explorer",
     "register_format",
     "register_model",
     "save_prior",

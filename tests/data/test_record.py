@@ -8,7 +8,7 @@ from gymnasium import spaces
 
 import sfp
 from sfp.data.collect import collect
-from sfp.data.record import Controller, record
+from sfp.data.record import Recorder, record
 from sfp.data.sources import load
 from sfp.errors import SfpError
 
@@ -58,7 +58,7 @@ def episodes(data):
 
 def test_what_is_recorded_is_what_the_environment_saw():
     env = Counting()
-    assert isinstance(Turning(), Controller)
+    assert isinstance(Turning(), Recorder)
     data = record(env, Turning(), episodes=3, steps=20, seed=4, name="me/turns-v0")
     assert data.lengths.tolist() == [10] * 3
     held = episodes(data)

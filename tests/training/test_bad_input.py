@@ -11,8 +11,9 @@ import sfp
 from environments import SMALL, Drift, Reach, make_prior, maze
 from sfp.config import Schedule
 from sfp.envs.adapter import Environment, make_env
+from sfp.envs.registry import suite_of
 from sfp.errors import SfpError
-from sfp.training.run import _suite, train
+from sfp.training.run import train
 from sfp.training.settings import configure
 
 
@@ -311,9 +312,9 @@ def test_defaults_follow_the_suite_however_the_environment_is_named(tmp_path):
     """By name, by id, as an instance, and as a map of one's own."""
     (tmp_path / "mine.txt").write_text("#####\n#S.G#\n#####\n")
     for env in ("maze", "sfp/Maze-v0", maze(), str(tmp_path / "mine.txt")):
-        assert _suite(Environment(make_env(env))) == "point-maze"
+        assert suite_of(make_env(env)) == "point-maze"
     for env in ("probe/Drift-v0", Drift()):
-        assert _suite(Environment(make_env(env))) == ""
+        assert suite_of(make_env(env)) == ""
 
 
 def test_the_paper_is_the_default():

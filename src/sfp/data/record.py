@@ -22,7 +22,7 @@ from sfp.errors import SfpError, at_least
 
 
 @runtime_checkable
-class Controller(Protocol):
+class Recorder(Protocol):
     """Acts in one episode after the other; what it remembers of one is its memory.
 
     A controller that pursues a goal of its own may have `goal(memory)`: the recording
@@ -94,7 +94,7 @@ def record(
 
     Args:
         env: a task's name, a Gymnasium id, or an environment with Box actions.
-        controller: an object with `begin` and `act`, see `Controller`; an object with
+        controller: an object with `begin` and `act`, see `Recorder`; an object with
             `predict(obs)`, such as a trained policy; or a function from observation to
             action.
         episodes: how many to record.
@@ -106,7 +106,7 @@ def record(
     """
     at_least(1, episodes=episodes)
     at_least(0, seed=seed)
-    who, made = as_controller(controller), make_env(env)
+    who, made = as_recorder(controller), make_env(env)
     called = get_task(env).name if isinstance(env, str) else _called(made)
     if not isinstance(made.action_space, spaces.Box):
         kind = type(made.action_space).__name__
@@ -140,7 +140,7 @@ def record(
 
 
 def roll(
-    env: gym.Env, controller: Controller, steps: int, rng: np.random.Generator
+    env: gym.Env, controller: Recorder, steps: int, rng: np.random.Generator
 ) -> Episode:
     """One episode of at most that many steps; the stream decides every bit of it."""
     space, episode = env.action_space, Episode()
@@ -164,9 +164,9 @@ def roll(
     return episode
 
 
-def as_controller(given: Any) -> Controller:
+def as_recorder(given: Any) -> Recorder:
     """What acts, as a controller."""
-    if isinstance(given, Controller):
+    if isinstance(given, Recorder):
         return given
     if callable(getattr(given, "predict", None)):
         return _Predicting(given.predict, getattr(given, "reset", None))

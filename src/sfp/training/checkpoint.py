@@ -114,11 +114,15 @@ class Checkpoints:
         return None
 
     def _save_replay(self, replay: EpisodeReplay) -> None:
-        """The moments since the last piece."""
+        """The time steps since the last piece.
+
+        The newest has no action yet, and the reward of the one before it grows while
+        a choice goes on: both are written again.
+        """
         stop = max((stop for _, stop, _ in self._ranges()), default=0)
         if stop == replay.count:
             return
-        first = max(stop - 1, 0, replay.count - replay.capacity)
+        first = max(stop - 2, 0, replay.count - replay.capacity)
         path = self._pieces / f"{first:012d}-{replay.count:012d}.safetensors"
         with atomic_file(path) as draft:
             save_tree(draft, replay.piece(first))
@@ -132,12 +136,12 @@ class Checkpoints:
             if stop <= wanted or stop > count:
                 continue
             if first > wanted:
-                raise SfpError(f"moments {wanted} to {first} of the replay are missing")
+                raise SfpError(f"the replay lacks time steps {wanted} to {first}")
             like = replay.like(first, stop)
             replay.put(first, load_tree(path, like, sealed=sealed))
             wanted = stop - 1  # the newest one is written again by the next piece
         if wanted != count - 1:
-            raise SfpError(f"moments {wanted + 1} to {count} of the replay are missing")
+            raise SfpError(f"the replay lacks time steps {wanted + 1} to {count}")
         replay.restore(count, meta["episodes"])
 
     def _ranges(self) -> list[tuple[int, int, Path]]:
