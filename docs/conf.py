@@ -26,6 +26,7 @@ root_doc = "index"
 myst_heading_anchors = 4
 suppress_warnings = ["misc.highlighting_failure"]
 
+napoleon_use_ivar = True  # attributes once, not again beside autodoc's
 default_role = "code"  # docstrings write `names` as Markdown does
 autodoc_typehints_format = "short"
 autodoc_member_order = "groupwise"
