@@ -192,3 +192,13 @@ def make_prior(past_actions=1, states=0, low=(-1.0, -1.0), high=(1.0, 1.0)):
 def maze():
     """The maze with episodes of 60 steps."""
     return gym.make("sfp/Maze-v0", max_episode_steps=60)
+
+
+class Still:
+    """A controller that does nothing, in two dimensions."""
+
+    def begin(self, rng):
+        return ()
+
+    def act(self, memory, obs, rng):
+        return np.zeros(2), memory

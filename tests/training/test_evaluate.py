@@ -9,7 +9,7 @@ import pytest
 from PIL import Image as Picture
 from test_trained import make
 
-from environments import Drift
+from environments import Drift, Still
 from sfp.envs.adapter import Environment
 from sfp.envs.registry import TASKS
 from sfp.errors import SfpError
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 def test_ten_episodes_see_every_corner_of_the_room():
     environment = Environment(TASKS["room"].make())
-    goals = [tuple(environment.reset(FIRST_SEED + i).goal) for i in range(10)]
+    goals = [tuple(environment.reset(FIRST_SEED + i).obs.goal) for i in range(10)]
     assert len(set(goals)) == 4
 
 
@@ -58,11 +58,11 @@ def test_an_episode_succeeds_if_some_step_does():
             obs, reward, _, _, _ = super().step(action)
             return obs, reward, False, self.count == 9, {"success": self.count == 4}
 
-    row, played = evaluate(Environment(Once()), lambda seed: lambda obs: np.zeros(2), 3)
+    row, played = evaluate(Environment(Once()), Still(), 3)
     assert row["eval/success_rate"] == 1.0
     assert row["eval/mean_length"] == 9.0
     assert row["eval/mean_reward"] == np.mean([episode.total for episode in played])
-    again, _ = evaluate(Environment(Once()), lambda seed: lambda obs: np.zeros(2), 3)
+    again, _ = evaluate(Environment(Once()), Still(), 3)
     assert again == row
 
 
@@ -75,7 +75,7 @@ def test_an_episode_without_an_end_is_cut_off(monkeypatch):
             return obs, reward, False, False, {}
 
     with pytest.warns(UserWarning, match=r"was cut off after 40 steps.*TimeLimit"):
-        episode = play(Environment(Endless()), lambda obs: np.zeros(2), 0)
+        episode = play(Environment(Endless()), Still(), 0)
     assert len(episode.rewards) == 40
     assert FIRST_SEED in TEST_SEEDS
 
