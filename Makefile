@@ -28,7 +28,7 @@ demo: $(READY)
 	@echo "Done: open demo/report.html in a browser; demo/maze.mp4 shows the policy."
 
 test: check
-	$(BIN)/python -m pytest -n 2 $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
 
 quick: $(READY)
 	$(BIN)/python -m pytest -n 2 -m 'not slow' $(TESTS)

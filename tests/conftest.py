@@ -16,7 +16,8 @@ import jax  # noqa: E402
 
 jax.devices()
 for thread in os.listdir("/proc/self/task"):
-    os.sched_setaffinity(int(thread), cores)
+    with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+        os.sched_setaffinity(int(thread), cores)
 
 hook = install_import_hook("sfp", "beartype.beartype")
 hook.__enter__()

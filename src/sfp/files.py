@@ -87,6 +87,8 @@ def regular(path: Path) -> Path:
 
     Whoever opens a pipe waits for ever, and a device has no end.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "expected a file", str(path))
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "expected a regular file", str(path))
     return path

@@ -12,6 +12,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from sfp.documents import parse_json
 from sfp.errors import SfpError
 from sfp.files import regular
 
@@ -41,9 +42,10 @@ def load_arrays(
     try:
         content = regular(path).read_bytes()
         arrays = load(content)
-        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        size = int.from_bytes(content[:8], "little")
+        header = parse_json(content[8 : 8 + size].decode())
         held = header.get("__metadata__", {})
-        told, notes = json.loads(held[SEAL]) if held else (None, None)
+        told, notes = parse_json(held[SEAL]) if held else (None, None)
     except (SafetensorError, OSError, ValueError, LookupError, TypeError) as error:
         reason = (str(error).splitlines() or ["it is empty"])[0]
         raise SfpError(

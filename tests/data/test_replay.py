@@ -4,6 +4,7 @@ Every field of an episode encodes its episode and its time, so that the sampled 
 itself tells which transition was drawn and any misaligned gather shows.
 """
 
+import jax
 import numpy as np
 import pytest
 from scipy import stats
@@ -315,7 +316,8 @@ def test_a_batch_has_any_leading_shape_and_the_same_rows():
     replay = tale.play(tale.replay(40, hindsight=4.0))
     flat = replay.sample(np.random.default_rng(5), (24,))
     shaped = replay.sample(np.random.default_rng(5), (2, 3, 4))
-    for one, other in zip(flat, shaped, strict=True):
+    leaves = jax.tree.leaves(flat), jax.tree.leaves(shaped)
+    for one, other in zip(*leaves, strict=True):
         assert other.shape == (2, 3, 4, *one.shape[1:])
         np.testing.assert_array_equal(one, np.asarray(other).reshape(one.shape))
 
@@ -326,7 +328,7 @@ def test_the_same_generator_gives_the_same_batch_and_another_does_not():
     one, two, three = (
         replay.sample(np.random.default_rng(seed), (64,)) for seed in (0, 0, 1)
     )
-    for a, b in zip(one, two, strict=True):
+    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
         np.testing.assert_array_equal(a, b)
     assert not np.array_equal(one.obs.state, three.obs.state)
 
@@ -430,7 +432,7 @@ def test_pieces_put_back_give_the_same_batches_then_and_later(capacity, every):
         one, two = (
             r.sample(np.random.default_rng(1), (300,)) for r in (replay, restored)
         )
-        for a, b in zip(one, two, strict=True):
+        for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True):
             np.testing.assert_array_equal(a, b)
         for r in (replay, restored):
             later.play(r, first=len(tale.plan))

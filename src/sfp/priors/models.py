@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from sfp.documents import parse_json
 from sfp.errors import unknown
 from sfp.outside import call, check_callable, register
 from sfp.priors.deterministic import Deterministic
@@ -95,7 +96,7 @@ class Maker:
 
     def __call__(self, dims: int, context: int, *, key: Any) -> Any:
         """A model of these sizes."""
-        given = json.loads(self.arguments)
+        given = parse_json(self.arguments)
         what = f"the model {self.label}, built from (dims, context, key=key)"
         return call(what, self.build, dims, context, key=key, **given)
 

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sfp.arrays import load_tree, save_tree
-from sfp.documents import as_record, read_json
+from sfp.documents import as_record, parse_json, read_json
 from sfp.errors import SfpError, unknown
 from sfp.files import atomic_folder, verify_checksums, write_json
 from sfp.priors.base import Frame, Prior
@@ -115,7 +115,7 @@ def make_card(prior: Prior) -> Card:
         low,
         high,
         names=list(prior.names),
-        arguments=json.loads(maker.arguments),
+        arguments=parse_json(maker.arguments),
     )
 
 

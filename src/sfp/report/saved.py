@@ -38,7 +38,7 @@ def read_section(root: Path, path: Path, warnings: list[str]) -> Section:
     check_inside(root, *files.values())
     tables = {}
     for name, file in files.items():
-        with file.open(newline="") as text:
+        with file.open(newline="", encoding="utf-8") as text:
             tables[name] = list(csv.DictReader(text))
     try:
         return replace(section, runs=tuple(_runs(path.parent, **tables)))
