@@ -252,7 +252,7 @@ def testdisk_errors_are_one_line(tmp_path, maker, name, reason):
 def test_a_folder_in_the_way_of_a_file_is_one_line(tmp_path):
     (tmp_path / "target").mkdir()
     with (
-        pytest.raises(SfpError, match="Is a directory"),
+        pytest.raises(SfpError, match="is a folder: expected the name of a file"),
         atomic_file(tmp_path / "target") as draft,
     ):
         draft.write_text("x")

@@ -60,10 +60,10 @@ def atomic_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
 @contextlib.contextmanager
 def atomic_file(target: Path) -> Iterator[Path]:
     """Yield a new hidden file, same suffix, that becomes `target` on success."""
-    if not target.name or target.is_dir():
-        raise SfpError(f"{str(target)!r} is a folder: expected the name of a file.")
-    draft = target.with_name(f".draft-{secrets.token_hex(8)}{target.suffix}")
     with disk_errors(target):
+        if not target.name or target.is_dir():
+            raise SfpError(f"{str(target)!r} is a folder: expected the name of a file.")
+        draft = target.with_name(f".draft-{secrets.token_hex(8)}{target.suffix}")
         target.parent.mkdir(parents=True, exist_ok=True)
         os.close(_open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         try:
