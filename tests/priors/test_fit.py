@@ -427,7 +427,7 @@ def test_bad_input():
         fit(data, model="flow", batch=8)
     with pytest.raises(SfpError, match="unknown preset"):
         fit(data, preset="fast")
-    with pytest.raises(SfpError, match="expected batch above 0, received 0"):
+    with pytest.raises(SfpError, match="expected batch of at least 1, received 0"):
         fit(data, batch=0)
     with pytest.raises(SfpError, match="expected a seed from 0"):
         fit(data, batch=8, seed=-1)
