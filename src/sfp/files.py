@@ -307,7 +307,7 @@ def locked(folder: Path, doing: str) -> Iterator[Callable[[], None]]:
 
         def check() -> None:
             with contextlib.suppress(OSError):
-                if os.path.samestat(os.fstat(file.fileno()), os.stat(lock.name)):
+                if os.path.samestat(os.fstat(file.fileno()), os.stat(folder / "lock")):
                     return
             raise SfpError(
                 f"{folder} was moved or deleted while it was written: put it back, "

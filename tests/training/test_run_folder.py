@@ -200,7 +200,7 @@ def test_train_evaluate_and_the_numbers_agree(tmp_path, capfd):
     assert played["summary"]["eval/std_reward"] == told["rows"][-1]["std_reward"]
     assert [row["seed"] for row in played["rows"]] == [1_000_000, 1_000_001]
     main(["curves", out, "--out", str(tmp_path), "--json"])
-    assert json.loads(capfd.readouterr().out)["rows"][0]["steps"] == 0
+    assert json.loads(capfd.readouterr().out)["rows"][0]["steps"] == 100
     assert (tmp_path / "curves.png").stat().st_size > 1000
     with pytest.raises(SystemExit):
         main(["evaluate", out, "--task", "maze"])

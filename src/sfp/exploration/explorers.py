@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import jax
@@ -102,7 +102,7 @@ EXPLORERS: dict[str, Entry] = {
 }
 
 
-def register_explorer(name: str, explorer: Explorer, summary: str) -> None:
+def register_explorer(name: str, explorer: Any, summary: str) -> None:
     """Add an explorer of your own to `sfp.explore` and `sfp list explorers`.
 
     Args:
