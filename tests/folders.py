@@ -143,6 +143,7 @@ def make_everything(root: Path) -> Path:
         diverged = make_run(root / "runs" / f"zz-nan{seed}", task="room", seed=seed)
         path = diverged / "eval.csv"
         path.write_text(path.read_text().replace(f"800,{100 + seed},", "800,nan,"))
+        sign(diverged)
     three = make_run(root / "runs" / "zz-three", method="sac")
     (three / "versions.json").write_text(json.dumps({"sfp": NASTY}))
     sign(three)

@@ -139,7 +139,7 @@ def test_polyrl_walks_at_first_and_is_sac_afterwards():
         actor, sac.begin(rng), Turn(split(at), np.random.default_rng(1), "train")
     )
     np.testing.assert_array_equal(ours.action, theirs.action)
-    assert same is memory
+    assert same.explorer is memory.explorer
 
 
 def test_polyrls_walk_begins_at_the_first_state_of_an_episode():

@@ -35,7 +35,8 @@ def test_a_report_beside_the_runs(run, tmp_path):
     assert (tmp_path / "report.html").is_file()
     assert f"Written: {tmp_path / 'report.html'}" in out
     assert err.count("\n") == 1
-    assert err.startswith("sfp: warning: left out bad: cannot read bad/config.json")
+    assert err.startswith("sfp: warning: left out bad: ")
+    assert "bad/config.json is damaged" in err
 
 
 def test_figures_for_print_and_one_document(run, tmp_path, monkeypatch):
