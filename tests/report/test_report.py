@@ -246,9 +246,7 @@ def test_an_unwritable_place_is_one_line_and_nothing_is_left(tmp_path):
     make_run(tmp_path / "a")
     (tmp_path / "r.html").mkdir()
     before = sorted(tmp_path.iterdir())
-    with pytest.raises(
-        SfpError, match=r"r\.html' is a folder: expected the name of a file"
-    ):
+    with pytest.raises(SfpError, match="is a folder: expected the name of a file"):
         write_report(tmp_path, tmp_path / "r.html", replays=False)
     (tmp_path / "file").write_text("")
     with pytest.raises(SfpError, match=r"cannot write"):
