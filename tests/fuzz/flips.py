@@ -19,7 +19,7 @@ import warnings
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parent.parent / "training"))
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import seeds
 from loaders import preload, settle

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 
 TESTS = Path(__file__).parent.parent
-sys.path.insert(0, str(TESTS / "report"))
+sys.path.insert(0, str(TESTS))
 LENGTHS = (4, 6, 3)
 SMALL = dict(
     steps=60,
