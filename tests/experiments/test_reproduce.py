@@ -257,13 +257,8 @@ def test_another_prior_in_its_place_is_refused(tmp_path):
     folder = recipe.folder(tmp_path)
     folder.mkdir(parents=True)
     card = {"model": "vae", "past_actions": 1, "state": False, "format": 2}
-    card |= {
-        "dims": 2,
-        "state_size": 0,
-        "seeds": 4,
-        "low": [-1.0, -1.0],
-        "high": [1.0, 1.0],
-    }
+    card |= {"dims": 2, "state_size": 0, "seeds": 4}
+    card |= {"low": [-1.0, -1.0], "high": [1.0, 1.0]}
     card |= {"fit": {"seed": 0, "epochs": 80}, "data": {"episodes": 4000}}
     (folder / "config.json").write_text(json.dumps(card))
     recipe.check(tmp_path)
