@@ -31,7 +31,7 @@ test: check
 	$(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
 
 quick: $(READY)
-	$(BIN)/python -m pytest -n 2 -m 'not slow' $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow' $(TESTS)
 
 check: $(READY)
 	$(BIN)/ruff check .
