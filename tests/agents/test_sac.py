@@ -105,6 +105,7 @@ def test_each_loss_moves_only_its_own_network(updated):
     assert moved(state.critics, learned.critics)
     np.testing.assert_array_equal(features, batch.obs.state)
     learned = learned._replace(critics=state.critics, critic_adam=state.critic_adam)
+    learned = learned._replace(encoder_adam=state.encoder_adam)  # it counts its steps
     assert not moved(state, learned)
     learned, _, _ = jax.jit(agent.learn_policy)(
         state, batch.obs.state, key, jnp.zeros(16)
