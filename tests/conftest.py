@@ -47,6 +47,20 @@ def compiled():
 
 
 @pytest.fixture(autouse=True)
+def registries():
+    """What a test or an example of the docs registers is forgotten behind it."""
+    from sfp.data.sources.formats import FORMATS
+    from sfp.exploration.explorers import EXPLORERS
+    from sfp.priors.models import MODELS
+
+    tables = [(table, dict(table)) for table in (FORMATS, EXPLORERS, MODELS)]
+    yield
+    for table, before in tables:
+        table.clear()
+        table.update(before)
+
+
+@pytest.fixture(autouse=True)
 def datasets(tmp_path, monkeypatch):
     """Every test has a Minari folder of its own."""
     folder = tmp_path / "datasets"

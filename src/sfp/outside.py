@@ -26,7 +26,7 @@ def register(table: dict[str, Any], kind: str, name: str, entry: Any) -> None:
         )
     if name in table:
         raise SfpError(
-            f"there is a {kind} {name!r} already: register yours under another name."
+            f"the {kind} {name!r} is there already: register yours under another name."
         )
     table[name] = entry
 

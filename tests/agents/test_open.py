@@ -245,15 +245,12 @@ class Left(Independent):
         return memory, memory
 
 
-def test_an_explorer_from_outside_explores_and_trains(monkeypatch):
-    monkeypatch.setattr("sfp.exploration.explorers.EXPLORERS", dict(EXPLORERS))
-    from sfp.exploration import explorers
-
+def test_an_explorer_from_outside_explores_and_trains():
     register_explorer("left", Left(), "to the left")
-    assert "left" in explorers.EXPLORERS
+    assert "left" in EXPLORERS
     (rollouts,) = sfp.explore("room", ["left"], trajectories=2, repetitions=1, steps=5)
     assert (rollouts.actions == -0.5).all()
-    with pytest.raises(SfpError, match="'left' already"):
+    with pytest.raises(SfpError, match="'left' is there"):
         register_explorer("left", Left(), "again")
     trained = sfp.train(
         "room", agent=lambda spec: SAC(spec, 0.2, SMALL, Left()), **TINY

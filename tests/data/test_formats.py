@@ -4,19 +4,10 @@ import numpy as np
 import pytest
 
 import sfp
-from sfp.data.sources import FORMATS
 from sfp.data.trajectories import Trajectories
 from sfp.errors import MissingColumn
 
 ACTIONS = np.linspace(-0.9, 0.9, 12).reshape(6, 2)
-
-
-@pytest.fixture(autouse=True)
-def registry():
-    before = dict(FORMATS)
-    yield FORMATS
-    FORMATS.clear()
-    FORMATS.update(before)
 
 
 @pytest.fixture
@@ -76,7 +67,7 @@ def test_formats_from_outside_come_first_and_the_latest_before_others(tmp_path):
 def test_names_are_given_once(path):
     add(lambda path, columns: [])
     for taken in ("mine", "hdf5"):
-        with pytest.raises(sfp.SfpError, match=f"a format '{taken}' already"):
+        with pytest.raises(sfp.SfpError, match=f"the format '{taken}' is there"):
             add(lambda path, columns: [], taken)
     with pytest.raises(sfp.SfpError, match="read of the format 'x' is a int"):
         add(3, "x")

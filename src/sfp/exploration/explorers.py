@@ -27,6 +27,7 @@ from sfp.exploration.family import (
 from sfp.exploration.metrics import coverage, gyration
 from sfp.exploration.place import Box, Place, find_place
 from sfp.noise.processes import Colored, OrnsteinUhlenbeck, Zeta
+from sfp.outside import register
 from sfp.priors.base import Prior
 from sfp.types import Paths, Sequences
 
@@ -111,10 +112,8 @@ def register_explorer(name: str, explorer: Any, summary: str) -> None:
             `sfp.SAC(spec, explorer=...)`.
         summary: one line.
     """
-    if name in EXPLORERS:
-        raise SfpError(f"there is an explorer {name!r} already: choose another name.")
     check_explorer(explorer, name)
-    EXPLORERS[name] = Entry(explorer, summary)
+    register(EXPLORERS, "explorer", name, Entry(explorer, summary))
 
 
 @dataclass(frozen=True)
