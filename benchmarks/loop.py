@@ -33,7 +33,7 @@ class Ours:
             self.replay,
             seed=0,
             key=jax.random.key(1),
-            warmup=schedule.warmup,
+            schedule=schedule,
         )
         self.learn = compile_updates(agent)
         self._time(self.environment, "step", "environment")

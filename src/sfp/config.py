@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 from sfp.errors import SfpError, at_least, unknown
 
 Context: TypeAlias = Literal["executed", "stream"]
 EntropyWeight: TypeAlias = Literal["full", "mixed"]
 LossAt: TypeAlias = Literal["state", "next"]
-TDValue: TypeAlias = Literal["sampled", "expected"]
+TDValue: TypeAlias = Literal["sampled", "expected", "policy", "best"]
+Until: TypeAlias = Literal["steps", "reward"]
+WarmupBy: TypeAlias = Literal["method", "uniform"]
+
+STANDARD: dict[str, Any] = {
+    "warmup": 10_000,
+    "warmup_by": "method",
+    "warmup_until": "steps",
+    "warmup_limit": 0,
+    "update_from": "steps",
+    "catch_up": 1,
+    "hindsight_until": "steps",
+    "critic_norm": False,
+    "td_value": "sampled",
+    "commit": 1.0,
+}
+"""The settings that a method may have defaults of its own for, as the paper has them.
+
+A setting that is None takes the method's default, or else this one.
+"""
 
 
 @dataclass(frozen=True)
@@ -19,15 +39,25 @@ class Schedule:
 
     Attributes:
         steps: environment steps in all (125 epochs of 4000).
-        warmup: steps of initial exploration.
+        warmup: steps of initial exploration (10,000; sfp-quick: 2,000).
+        warmup_by: who explores at first: `method` is the method's own explorer (SFP's
+            prior, uniform actions for SAC), `uniform` draws uniform actions.
+        warmup_until: `steps` ends the warm-up after `warmup` steps; `reward` goes on
+            until the first reward above 0 or the first success.
+        warmup_limit: with `reward`, steps of the warm-up at most; 0 sets no limit.
         update_after: steps before the first update.
+        update_from: `reward` makes no update before the first reward (or the limit of
+            the warm-up): nothing could be learned.
+        catch_up: updates per step, at most, until those that `reward` left out have
+            been made up for; 1 never makes up for them.
         iteration: environment steps, then as many updates.
         batch: transitions per update.
         n_step: rewards summed before the critic is asked.
         gamma: discount per step.
         hindsight: for each true goal this many achieved later in the episode; by
             default what suits method and suite (see docs/methods/sfp.md).
-        capacity: moments kept in the replay.
+        hindsight_until: `reward` stops relabelling goals at the first reward.
+        capacity: time steps kept in the replay.
         eval_every: steps between two evaluations.
         eval_episodes: test episodes per evaluation, always the same seeds.
         log_every: steps between two rows of train.csv.
@@ -36,13 +66,19 @@ class Schedule:
     """
 
     steps: int = 500_000
-    warmup: int = 10_000
+    warmup: int | None = None
+    warmup_by: WarmupBy | None = None
+    warmup_until: Until | None = None
+    warmup_limit: int | None = None
     update_after: int = 1_000
+    update_from: Until | None = None
+    catch_up: int | None = None
     iteration: int = 50
     batch: int = 100
     n_step: int = 10
     gamma: float = 0.99
     hindsight: float | None = None
+    hindsight_until: Until | None = None
     capacity: int = 500_000
     eval_every: int = 4_000
     eval_episodes: int = 10
@@ -54,7 +90,12 @@ class Schedule:
         counts = ("steps", "iteration", "batch", "n_step", "eval_every")
         counts += ("eval_episodes", "log_every", "checkpoint_every")
         at_least(1, **{name: getattr(self, name) for name in counts})
-        at_least(0, warmup=self.warmup, update_after=self.update_after)
+        at_least(0, warmup=self.warmup or 0, update_after=self.update_after)
+        at_least(0, warmup_limit=self.warmup_limit or 0)
+        at_least(1, catch_up=1 if self.catch_up is None else self.catch_up)
+        _one_of(WarmupBy, warmup_by=self.warmup_by)
+        _one_of(Until, warmup_until=self.warmup_until, update_from=self.update_from)
+        _one_of(Until, hindsight_until=self.hindsight_until)
         if self.steps < self.batch:
             raise SfpError(
                 f"expected steps of at least a batch ({self.batch}), received "
@@ -85,6 +126,7 @@ class Networks:
         alpha: inverse of the reward scale; by default what the paper uses for method
             and suite. With `tune_alpha`, where it begins.
         tune_alpha: adapt α to an entropy of minus the number of action dimensions.
+        critic_norm: layer normalisation in the critics (sfp-quick and rlpd have it).
     """
 
     width: int = 256
@@ -93,6 +135,7 @@ class Networks:
     polyak: float = 0.995
     alpha: float | None = None
     tune_alpha: bool = False
+    critic_norm: bool | None = None
 
     def __post_init__(self):
         at_least(1, width=self.width, depth=self.depth)
@@ -125,7 +168,10 @@ class Mixture:
             asks the prior anew in every update. Priors that see states always do.
         entropy_weight: `mixed`: entropy and Q both count 1 - λ (the paper's loss), or
             `full`: only Q does (its derivation).
-        td_value: `sampled` tosses a coin for ã' (the paper), `expected` takes its mean.
+        td_value: the value of s_{t+n}: `sampled` tosses the coin for ã' (the paper),
+            `expected` takes the mean over the coin, `policy` asks the policy alone,
+            `best` takes the better of the policy's action and the priors' proposals.
+        commit: steps, in the mean, that one toss decides who acts; 1 is the paper.
     """
 
     mixing_start: float = 0.95
@@ -137,7 +183,8 @@ class Mixture:
     context: Context = "executed"
     bank: int = 8
     entropy_weight: EntropyWeight = "mixed"
-    td_value: TDValue = "sampled"
+    td_value: TDValue | None = None
+    commit: float | None = None
 
     def __post_init__(self):
         _one_of(Context, context=self.context)
@@ -146,6 +193,8 @@ class Mixture:
         _one_of(TDValue, td_value=self.td_value)
         at_least(0, bank=self.bank)
         at_least(1, mixing_width=self.mixing_width, mixing_depth=self.mixing_depth)
+        if self.commit is not None and not 1.0 <= self.commit < float("inf"):
+            raise SfpError(f"expected a commit of 1 or more, received {self.commit}.")
         if not 0.0 < self.mixing_start < 1.0:
             raise SfpError(
                 f"expected mixing_start within (0, 1), received {self.mixing_start}."
@@ -199,17 +248,25 @@ class Baselines:
                 )
 
 
+Group = TypeVar("Group", Schedule, Networks, Mixture, Baselines)
 GROUPS = (Schedule, Networks, Mixture, Baselines)
 """Every setting has a name of its own in one of these."""
 
 DEFAULTS: dict[str, Any] = {
     field.name: field.default for group in GROUPS for field in fields(group)
-}
+} | STANDARD
 MIXTURE = tuple(field.name for field in fields(Mixture))
 
 
-def _one_of(choices: Any, **given: str) -> None:
+def settle(group: Group, own: Mapping[str, Any]) -> Group:
+    """The group with nothing left to the method: its own defaults, then `STANDARD`."""
+    left = [f.name for f in fields(group) if getattr(group, f.name) is None]
+    table = {**STANDARD, **own}
+    return replace(group, **{name: table[name] for name in left if name in table})
+
+
+def _one_of(choices: Any, **given: str | None) -> None:
     """Refuse a word that means nothing, by its name."""
     for name, value in given.items():
-        if value not in get_args(choices):
+        if value is not None and value not in get_args(choices):
             raise unknown(name, value, get_args(choices), "")

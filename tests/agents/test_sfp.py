@@ -153,6 +153,32 @@ def test_the_warm_up_is_the_prior_alone_whatever_lambda_says():
     assert (decision.action != np.float32(0.7)).all()
 
 
+def test_one_toss_decides_for_a_while():
+    """Segments are geometric; who acts in them still depends on each state's λ."""
+    agent = make(linear_prior(0.7), mixing_fixed=0.5, commit=10.0)
+    state, memory = agent.init(jax.random.key(0)), begin(agent)
+    actor, by_prior = jax.tree.map(np.asarray, agent.actor(state)), []
+    rng = np.random.default_rng(0)
+    for _ in range(8000):
+        turn = Turn(plain(np.ones(3, np.float32)), rng, "train")
+        decision, memory = agent.act(actor, memory, turn)
+        by_prior.append(decision.info["mixing/prior_share"])
+    changes = np.abs(np.diff(by_prior)).mean()
+    assert changes == pytest.approx(0.5 / 10, rel=0.15)  # half the tosses agree
+    assert np.mean(by_prior) == pytest.approx(0.5, abs=0.06)
+
+
+def test_uniform_actions_at_first():
+    agent = make(linear_prior(0.7, k=1))
+    state, memory = agent.init(jax.random.key(0)), begin(agent)
+    made, after = acts(
+        agent, state, memory, jnp.ones(3), count=2000, phase="uniform", seed=1
+    )
+    assert stats.kstest(made.action[:, 0], stats.uniform(-1, 2).cdf).pvalue > 0.001
+    assert not made.info["mixing/prior_share"].any()
+    assert (after[:, -1] == made.action).all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("k", "state"), [(0, 0), (2, 0), (0, 3), (1, 2)])
 def test_mixing_of_one_reproduces_the_priors_distribution(k, state):
@@ -306,6 +332,8 @@ CASES = {
     "no bank": ({"k": 2}, {"bank": 0}),
     "no past": ({"k": 0}, {"bank": 0}),
     "long past, expected": ({"k": 5}, {"bank": 0, "td_value": "expected"}),
+    "policy": ({"k": 1}, {"bank": 4, "td_value": "policy"}),
+    "best": ({"k": 1}, {"bank": 4, "td_value": "best"}),
     "state": ({"state": 3}, {"bank": 4, "entropy_weight": "full"}),
     "state and action": ({"k": 1, "state": 2}, {"mixing_loss_at": "next"}),
 }
@@ -341,12 +369,15 @@ def test_an_update_reports_the_losses_of_the_equations(case):
     mixed = np.where(by_prior[:, None], next_proposal, action)
     targets = state.sac.targets
     value = both_q(targets, batch.next_obs.state, mixed).min(axis=0)
+    of_policy = both_q(targets, batch.next_obs.state, action).min(axis=0)
+    of_prior = both_q(targets, batch.next_obs.state, next_proposal).min(axis=0)
     if options.get("td_value") == "expected":
-        value = (1 - next_mixing) * both_q(targets, batch.next_obs.state, action).min(
-            axis=0
-        )
-        of_prior = both_q(targets, batch.next_obs.state, next_proposal).min(axis=0)
-        value += next_mixing * of_prior
+        value = (1 - next_mixing) * of_policy + next_mixing * of_prior
+    if options.get("td_value") == "policy":
+        value = of_policy
+    if options.get("td_value") == "best":
+        value = np.maximum(of_policy, of_prior)
+        assert 0 < (of_policy > of_prior).sum() < 16
     target = np.asarray(batch.reward) + np.asarray(batch.discount) * (
         value - 0.3 * log_prob
     )

@@ -1,5 +1,6 @@
 """Recordings as experience, against a slow loop that shares no code with them."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -43,6 +44,7 @@ def test_transitions_are_those_of_the_recordings(n_step, hindsight):
     )
     assert len(replay) == sum(len(e["actions"]) - 1 for e in episodes)
     batch = replay.sample(np.random.default_rng(1), (4000,))
+    batch = jax.tree.map(np.asarray, batch)  # rows of JAX arrays are slow to take
     seen, relabelled = set(), 0
     for i in range(4000):
         e, t = divmod(int(batch.obs.state[i, 0]), 100)

@@ -52,6 +52,7 @@ def flow(context):
 KINDS = {
     "sac": dict,
     "sfp": lambda: dict(prior=make_prior()),
+    "sfp-quick": lambda: dict(prior=make_prior(), commit=4.0, context="stream"),
     "sac-bc": lambda: dict(data=recordings(), bc_epochs=2),
     "sac-polyrl": dict,
     "parrot-state": lambda: dict(prior=around(flow(4), state=4)),

@@ -371,7 +371,13 @@ def test_a_world_without_a_seed_is_told_and_marked(tmp_path):
     with pytest.warns(UserWarning, match="does not follow the seed of reset"):
         sfp.train(env, method="sac", out=tmp_path / "run", **SMALL | {"steps": 100})
     finished = json.loads((tmp_path / "run" / "finished.json").read_text())
-    expected = {"step": 100, "solved_at": None, "exact": False, "verified": True}
+    expected = {
+        "step": 100,
+        "solved_at": None,
+        "exact": False,
+        "verified": True,
+        "first_reward": 1,
+    }
     assert finished == expected
 
 
@@ -422,5 +428,11 @@ def test_a_solved_run_killed_before_its_end_is_still_solved(tmp_path):
         sfp.train(env, **settings, resume=True)
     monkeypatch.undo()
     assert outcome(tmp_path / "run") == before
-    ended = {"step": 100, "solved_at": 100, "exact": True, "verified": True}
+    ended = {
+        "step": 100,
+        "solved_at": 100,
+        "exact": True,
+        "verified": True,
+        "first_reward": 1,
+    }
     assert before["finished"] == ended

@@ -16,8 +16,8 @@ from sfp.data.replay import EpisodeReplay, Sizes
 from sfp.envs.adapter import Environment
 from sfp.observation import Obs, Spec
 
-Phase: TypeAlias = Literal["warmup", "train"]
-"""Initial exploration, or the method proper."""
+Phase: TypeAlias = Literal["uniform", "warmup", "train"]
+"""Uniform actions or the method's own explorer at first, then the method proper."""
 
 Metrics: TypeAlias = dict[str, Array]
 
@@ -50,6 +50,10 @@ class Turn(NamedTuple):
     obs: Obs
     rng: np.random.Generator
     phase: Phase
+
+    def uniform(self, dims: int) -> Float[np.ndarray, " dims"]:
+        """A uniform action."""
+        return self.rng.uniform(-1.0, 1.0, dims).astype(np.float32)
 
 
 class Memory(NamedTuple):

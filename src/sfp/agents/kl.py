@@ -40,10 +40,12 @@ class KL(SAC):
         return Memory(draw_seed(self.prior, rng))
 
     def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
-        """The prior's actions at first, then those of the policy."""
+        """Uniform actions or the prior's at first, then those of the policy."""
         if turn.phase == "warmup":
             state = np.concatenate([turn.obs.state, turn.obs.goal])
             action = self._sampler(turn.rng, memory.history, state)
+        elif turn.phase == "uniform":
+            action = turn.uniform(self.spec.action)
         else:
             noise = turn.rng.standard_normal(self.spec.action, np.float32)
             action = actor.policy.shaken(actor.encoder(turn.obs), noise)

@@ -52,6 +52,11 @@ def expected_value(weights: Weights, q_prior: Weights, q_policy: Values) -> Valu
     return (1.0 - weights.sum(axis=1)) * q_policy + (weights * q_prior).sum(axis=1)
 
 
+def best_value(q_prior: Weights, q_policy: Values) -> Values:
+    """max(min_i Q_i(s, a), max_k min_i Q_i(s, ā_k)): whoever acts better from here."""
+    return jnp.maximum(q_policy, q_prior.max(axis=1))
+
+
 def critic_loss(q: Float[Array, "critics batch"], target: Values) -> Scalar:
     """J_Q = sum_i E[(Q_i(s, a) - y)²]."""
     return ((q - target[None]) ** 2).mean(axis=1).sum()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sfp.agents.base import Agent
 from sfp.agents.bc import BC
@@ -82,6 +82,7 @@ class Method:
         relabels: False if an action means something else under another goal.
         hint: how to get the prior it takes.
         options: settings that this method has and others have not.
+        defaults: of settings that are `STANDARD` elsewhere.
     """
 
     build: Callable[[Ingredients], Agent]
@@ -101,6 +102,7 @@ class Method:
         "Meta-World --prior reach"
     )
     options: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _sfp(given: Ingredients) -> Agent:
@@ -204,6 +206,24 @@ METHODS: dict[str, Method] = {
         alpha={"": 0.01},
         hindsight={"": 0.0},
         options=MIXTURE,
+    ),
+    "sfp-quick": Method(
+        _sfp,
+        "SFP that waits for the first reward, then learns as fast as it can",
+        takes="prior",
+        needs="actions (and states, for a prior that sees them)",
+        match="action space (and what a prior with states sees)",
+        alpha={"": 0.01},
+        hindsight={"": 0.0},
+        options=MIXTURE,
+        defaults={
+            "warmup": 2_000,
+            "warmup_until": "reward",
+            "update_from": "reward",
+            "catch_up": 4,
+            "critic_norm": True,
+            "td_value": "best",
+        },
     ),
     "sac-bc": Method(
         _bc,

@@ -35,8 +35,8 @@ class Parrot(SAC):
     def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """The flow's own actions at first (uniform u), then those of the policy."""
         rng, dims = turn.rng, self.spec.action
-        if turn.phase == "warmup":
-            unit = rng.uniform(-1.0, 1.0, dims).astype(np.float32)
+        if turn.phase != "train":
+            unit = turn.uniform(dims)
         else:
             noise = rng.standard_normal(dims, np.float32)
             unit = actor.policy.shaken(actor.encoder(turn.obs), noise)

@@ -28,6 +28,7 @@ from sfp.data.replay import EpisodeReplay
 from sfp.envs.adapter import Environment
 from sfp.exploration.family import Explorer, Seen, Uniform
 from sfp.nets.encoder import make_encoder
+from sfp.nets.layernorm import NormedMLP
 from sfp.nets.mlp import MLP
 from sfp.nets.policy import Policy
 from sfp.observation import Obs, Spec
@@ -91,7 +92,8 @@ class SAC:
         dims = self.spec.action
         policy = Policy(features, dims, width=width, depth=depth, key=policy_key)
         sizes = [features + dims, *[width] * depth, 1]
-        critics = self.critic(sizes, key=first_key), self.critic(sizes, key=second_key)
+        critic = NormedMLP if self.networks.critic_norm else self.critic
+        critics = critic(sizes, key=first_key), critic(sizes, key=second_key)
         log_alpha = jnp.log(self.alpha)
         init = self.adam.init
         optimisers = init(policy), init(critics), init(log_alpha)  # pyright: ignore[reportArgumentType]
@@ -124,6 +126,9 @@ class SAC:
     def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """The explorer at first, then the policy, shaken by the explorer's noise."""
         explorer, rng, dims = self.explorer, turn.rng, self.spec.action
+        if turn.phase == "uniform":
+            action = turn.uniform(dims)
+            return Decision(action, action, {}), memory
         if explorer is None:
             held, noise = memory.explorer, rng.standard_normal(dims, np.float32)
         elif turn.phase == "warmup":

@@ -17,6 +17,7 @@ from sfp.agents.base import Decision, Keys, Memory, Metrics, Turn, make_replay
 from sfp.agents.controller import Controller, Greedy
 from sfp.agents.losses import (
     Values,
+    best_value,
     choose,
     expected_value,
     mixing_loss,
@@ -121,16 +122,26 @@ class SFP:
         return Actor(state.sac.encoder, state.sac.policy, state.mixing)
 
     def begin(self, rng: np.random.Generator) -> Memory:
-        """H_0: consecutive actions from the data of each prior."""
-        return Memory(np.concatenate([draw_seed(prior, rng) for prior in self.priors]))
+        """H_0: consecutive actions from the data of each prior; no toss is kept yet."""
+        history = np.concatenate([draw_seed(prior, rng) for prior in self.priors])
+        return Memory(history, np.full(1, np.nan) if self._keeps_tosses else ())
 
     def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """Algorithm 1, lines 7, 8 and 10; the warm-up takes priors only."""
         features, rng = actor.encoder(turn.obs), turn.rng
         weights = np.atleast_1d(np.asarray(self.weights(actor.mixing(features))))
-        who = self._who(weights, rng, warmup=turn.phase == "warmup")
+        toss = memory.explorer
+        if turn.phase == "train":
+            coin, toss = self._toss(toss, rng)
+            who = self._who(weights, coin)
+        elif len(weights) == 1:
+            who = 0
+        else:
+            who = self._who(weights, rng.random() * weights.sum())
         proposals: dict[int, np.ndarray] = {}
-        if who < len(self.priors):
+        if turn.phase == "uniform":
+            who, action = len(self.priors), turn.uniform(self.spec.action)
+        elif who < len(self.priors):
             action = proposals[who] = self._draw(who, memory, turn.obs, rng)
         else:
             noise = rng.standard_normal(self.spec.action, np.float32)
@@ -145,7 +156,7 @@ class SFP:
             history.append(shifted(past, own))
         by_prior = float(who < len(self.priors))
         info = {"mixing": float(weights.sum()), "mixing/prior_share": by_prior}
-        return Decision(action, action, info), Memory(np.concatenate(history))
+        return Decision(action, action, info), Memory(np.concatenate(history), toss)
 
     def controller(self, actor: Actor) -> Controller:
         """The policy's mean: the priors have no part in a test."""
@@ -220,16 +231,29 @@ class SFP:
         sac = state.sac
         weights = self._weights(state.mixing, ahead.features)
         action, log_prob = sample(sac.policy, keys.target, ahead.features)
-        if self.mixture.td_value == "expected":
-            q_prior = self._values(sac.targets, ahead.target, next_proposal)
-            q_policy = min_q(sac.targets, ahead.target, action)
-            value = expected_value(weights, q_prior, q_policy)
+        kind = self.mixture.td_value
+        if kind == "policy":
+            value = min_q(sac.targets, ahead.target, action)
+        elif kind == "expected":
+            value = expected_value(
+                weights, *self._both(state, ahead, next_proposal, action)
+            )
+        elif kind == "best":
+            value = best_value(*self._both(state, ahead, next_proposal, action))
         else:
             coin = jax.random.uniform(keys.choice, batch.reward.shape)
             chosen = choose(coin, weights, next_proposal, action)
             value = min_q(sac.targets, ahead.target, chosen)
         alpha = jnp.exp(sac.log_alpha)
         return td_target(batch.reward, batch.discount, value, log_prob, alpha)
+
+    def _both(
+        self, state: SFPState, ahead: Ahead, proposals: Proposals, action: Array
+    ) -> tuple[Weights, Values]:
+        """The target critics' values at s_{t+n}: of every proposal, of the policy."""
+        targets = state.sac.targets
+        q_prior = self._values(targets, ahead.target, proposals)
+        return q_prior, min_q(targets, ahead.target, action)
 
     def _learn_mixing(
         self, state: SFPState, features: Features, q_prior: Weights, q_policy: Values
@@ -263,15 +287,22 @@ class SFP:
         ]
         return jnp.stack(made, axis=1)
 
-    def _who(
-        self, weights: np.ndarray, rng: np.random.Generator, *, warmup: bool
-    ) -> int:
+    @property
+    def _keeps_tosses(self) -> bool:
+        return (self.mixture.commit or 1.0) > 1.0
+
+    def _toss(self, kept: Any, rng: np.random.Generator) -> tuple[float, Any]:
+        """The coin in [0, 1), and what to remember of it."""
+        if not self._keeps_tosses:
+            return rng.random(), kept
+        ends = rng.random() < 1.0 / (self.mixture.commit or 1.0)
+        coin = rng.random() if ends or np.isnan(kept[0]) else float(kept[0])
+        return coin, np.full(1, coin)
+
+    @staticmethod
+    def _who(weights: np.ndarray, coin: float) -> int:
         """Which component acts: the number of a prior, or K for the policy."""
-        if warmup and len(weights) == 1:
-            return 0
-        up_to = np.cumsum(weights)
-        coin = rng.random() * (up_to[-1] if warmup else 1.0)
-        return int(np.searchsorted(up_to, coin, side="right"))
+        return int(np.searchsorted(np.cumsum(weights), coin, side="right"))
 
     def _pasts(self, history: np.ndarray) -> list[np.ndarray]:
         """The part of a history that each prior sees."""

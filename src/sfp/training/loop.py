@@ -43,8 +43,10 @@ def train(
     prepare_key = jax.random.fold_in(init_key, 1)
     state = jax.jit(agent.init)(init_key)
     rollout = Rollout(
-        environment, agent, replay, seed=seed, key=rollout_key, warmup=schedule.warmup
+        environment, agent, replay, seed=seed, key=rollout_key, schedule=schedule
     )
+    schedule = rollout.schedule
+    owed = 0
 
     def like(meta: dict[str, Any]) -> dict[str, Any]:
         rollout.check(meta)
@@ -55,6 +57,7 @@ def train(
         tree, meta = saved
         state = jax.tree.map(jnp.asarray, tree["state"])
         rollout.restore(meta, tree["memory"], tree["actions"])
+        owed = meta.get("owed", 0)
     else:
         state = agent.prepare(state, prepare_key)
         rollout.exact = environment.check_seed()
@@ -64,7 +67,7 @@ def train(
     def save() -> None:
         _check_state(state, rollout.step, checkpoints)
         if checkpoints:
-            meta = rollout.saved() | {"actions": len(rollout.actions)}
+            meta = rollout.saved() | {"actions": len(rollout.actions), "owed": owed}
             meta["tables"] = log.sync()
             checkpoints.save(rollout.step, _tree(state, rollout, meta), meta, replay)
 
@@ -77,10 +80,18 @@ def train(
         step = rollout.step
         if replay.checks_rewards:
             environment.check_rewards(*replay.newest(schedule.iteration))
-        if step >= schedule.update_after:
-            rng = np.random.default_rng([seed, 2, step])
+        if schedule.hindsight_until == "reward" and rollout.first_reward is not None:
+            replay.hindsight = 0.0
+        owed += step >= schedule.update_after
+        waits = schedule.update_from == "reward" and not rollout.informed
+        rounds = 0 if waits else min(owed, schedule.catch_up or 1)
+        owed -= rounds
+        for number in range(rounds):
+            rng = np.random.default_rng([seed, 2, step, *([number] if number else [])])
             batches = replay.sample(rng, (schedule.iteration, schedule.batch))
-            state, metrics = learn(state, batches, jax.random.fold_in(update_key, step))
+            key = jax.random.fold_in(update_key, step)
+            key = jax.random.fold_in(key, number) if number else key
+            state, metrics = learn(state, batches, key)
             _check(metrics, step, checkpoints)
             for name, value in metrics.items():
                 rollout.note(name, float(value))

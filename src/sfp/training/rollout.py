@@ -9,7 +9,8 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from sfp.agents.base import Agent, Memory, Turn
+from sfp.agents.base import Agent, Memory, Phase, Turn
+from sfp.config import Schedule, settle
 from sfp.data.replay import EpisodeReplay, TimeStep
 from sfp.envs.adapter import Environment, Observed, Outcome
 from sfp.errors import SfpError
@@ -49,7 +50,10 @@ class Rollout:
         replay: gets every time step at which the agent chooses.
         seed: of the run.
         key: for the proposals that the replay keeps.
-        warmup: steps of initial exploration.
+        schedule: says how long the warm-up lasts, and who acts in it.
+
+    Attributes:
+        first_reward: the step of the first reward above 0, or the first success.
     """
 
     def __init__(
@@ -60,14 +64,11 @@ class Rollout:
         *,
         seed: int,
         key: PRNGKeyArray,
-        warmup: int,
+        schedule: Schedule,
     ):
-        self.environment, self.replay, self.seed, self.warmup = (
-            environment,
-            replay,
-            seed,
-            warmup,
-        )
+        self.environment, self.replay, self.seed = environment, replay, seed
+        self.schedule = settle(schedule, {})
+        self.first_reward: int | None = None
         self.agent, self._key = agent, key
         self._propose = jax.jit(agent.propose)
         self.step = self.episode = 0
@@ -87,8 +88,7 @@ class Rollout:
             self._new_episode(rng)
         for _ in range(count):
             assert self._observed is not None
-            phase = "warmup" if self.step < self.warmup else "train"
-            turn = Turn(self._observed.obs, rng, phase)
+            turn = Turn(self._observed.obs, rng, self._phase())
             decision, self.memory = self.agent.act(actor, self.memory, turn)
             outcome = self.environment.step(decision.action)
             self.step += 1
@@ -102,6 +102,12 @@ class Rollout:
                 self._end_episode(rng)
         if self.replay.sizes.bank:
             self._fill_bank(first, count + 2)
+
+    @property
+    def informed(self) -> bool:
+        """Whether there is something to learn from, or the warm-up's limit is over."""
+        limit = self.schedule.warmup_limit
+        return self.first_reward is not None or bool(limit and self.step >= limit)
 
     def note(self, name: str, value: float) -> None:
         """Keep a number for the next row of the log."""
@@ -128,6 +134,7 @@ class Rollout:
         self.step, self.episode = saved["step"], saved["episode"]
         self.total, self.success = saved["total"], saved["success"]
         self.told = saved.get("told", saved["success"] is not None)
+        self.first_reward = saved.get("first_reward")
         self.pending = {k: list(v) for k, v in saved["pending"].items()}
         self.memory = memory
         self.actions, self.exact = list(np.asarray(actions)), saved["exact"]
@@ -148,6 +155,8 @@ class Rollout:
         for name, kind in SAVED.items():
             if not isinstance(saved[name], kind):
                 raise TypeError(f"{name} is {str(saved[name])[:40]!r}")
+        if not isinstance(saved.get("first_reward"), int | None):
+            raise TypeError(f"first_reward is {str(saved['first_reward'])[:40]!r}")
         step, episode, actions = (saved[k] for k in ("step", "episode", "actions"))
         if not (0 <= actions <= step < 2**62 and abs(episode) < 2**62):
             raise ValueError(f"step {step} of episode {episode} after {actions}")
@@ -164,7 +173,15 @@ class Rollout:
             "told": self.told,
             "pending": self.pending,
             "exact": self.exact,
+            "first_reward": self.first_reward,
         }
+
+    def _phase(self) -> Phase:
+        schedule = self.schedule
+        waits = schedule.warmup_until == "reward" and not self.informed
+        if self.step >= (schedule.warmup or 0) and not waits:
+            return "train"
+        return "uniform" if schedule.warmup_by == "uniform" else "warmup"
 
     def _replayed(self) -> Observed | None:
         """What the stored actions lead to, if that is what they led to before."""
@@ -223,6 +240,8 @@ class Rollout:
                 stacklevel=2,
             )
         self.total += outcome.reward
+        if self.first_reward is None and (outcome.reward > 0 or outcome.success):
+            self.first_reward = self.step
         if outcome.success is not None:
             self.told, self.success = True, bool(self.success) or outcome.success
 

@@ -20,7 +20,7 @@ from sfp.agents.controller import Warped
 from sfp.agents.methods import Ingredients, Method, get_method
 from sfp.agents.own import OWN, called_agent, check_no_ingredients, make_agent
 from sfp.compute import check_memory, threads
-from sfp.config import Networks, Schedule
+from sfp.config import Networks, Schedule, settle
 from sfp.data.replay import EpisodeReplay
 from sfp.data.trajectories import Trajectories
 from sfp.envs.adapter import Environment, make_env
@@ -138,6 +138,9 @@ def train(
         check_prior(prior, called, environment)
     if data is not None:
         data = fitting_recordings(data, method, chosen, environment)
+    schedule = settle(schedule, chosen.defaults)
+    networks = settle(networks, chosen.defaults)
+    mixture = settle(mixture, chosen.defaults)
     suite = suite_of(environment.env)
     schedule = _relabelled(schedule, method, chosen, environment, preset, suite)
     if networks.alpha is None:
@@ -221,6 +224,7 @@ def _run(
         trained.save(folder / "policy", force=True)
         last = checkpoints.meta(checkpoints.steps()[-1])
         end = {"step": last["step"], "solved_at": solved_at(log.rows["eval"])}
+        end["first_reward"] = last["first_reward"]
         end["exact"] = last["exact"]  # whether the same seed gives the same bits
         finish(folder, end, last)
     return trained

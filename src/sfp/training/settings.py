@@ -33,12 +33,14 @@ def configure(
 def typed(name: str, hint: Any, value: Any) -> Any:
     """The value of a setting, of its type; `steps=1e5` is a whole number too."""
     kinds = get_args(hint) or (hint,)
+    if get_origin(hint) is not Literal and type(None) in kinds:
+        if value is None:
+            return None
+        return typed(name, kinds[0], value)
     if get_origin(hint) is Literal:
         if value not in kinds:
             raise unknown(name, str(value), kinds, HELP)
         return value
-    if value is None and type(None) in kinds:
-        return None
     if bool in kinds:
         expected, right = "True or False", isinstance(value, bool | np.bool_)
     elif isinstance(value, bool) or not isinstance(value, NUMBER):

@@ -1,0 +1,256 @@
+"""When a run explores, updates, catches up and relabels, as its schedule says."""
+
+import os
+import signal
+from dataclasses import replace
+
+import gymnasium as gym
+import jax
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import sfp
+from environments import SMALL, maze
+from faults import outcome
+from probes import linear_prior
+from sfp.agents.base import Decision, Memory
+from sfp.agents.methods import METHODS
+from sfp.agents.sac import SAC
+from sfp.config import STANDARD, Networks, Schedule, settle
+from sfp.envs.adapter import Environment
+from sfp.errors import Interrupted, SfpError
+from sfp.training import loop
+from sfp.training.log import Log, read_table
+
+BASE = dict(steps=1000, warmup=100, update_after=100, iteration=50, batch=8)
+BASE |= dict(eval_every=1000, eval_episodes=1, log_every=1000, n_step=1)
+
+
+class Late(gym.Env):
+    """One reward of `value`, at the step `at`, over all episodes."""
+
+    action_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+    observation_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def __init__(self, at=None, value=1.0, success=False):
+        self.at, self.value, self.success, self.count = at, value, success, 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.count += 1
+        now = self.count == self.at
+        told = {"is_success": now} if self.success else {}
+        reward = self.value if now else 0.0
+        return np.zeros(1, np.float32), reward, False, self.count % 40 == 0, told
+
+
+class Watched(SAC):
+    """SAC that counts: the phase of every step, and the updates of every iteration."""
+
+    def act(self, actor, memory, turn):
+        action = np.zeros(1, np.float32)
+        self.phases.append(turn.phase)
+        return Decision(action, action, {}), Memory(memory.history)
+
+    def begin(self, rng):
+        return Memory(np.zeros((0, 1), np.float32))
+
+
+def watch(monkeypatch, env, **settings):
+    """The phases of all steps and, per iteration, how many rounds of updates."""
+    schedule = settle(Schedule(**BASE | settings), {})
+    environment, test = Environment(env), Environment(Late())
+    agent = Watched(environment.spec, networks=Networks(width=4, depth=1))
+    object.__setattr__(agent, "phases", [])
+    rounds = []
+
+    def counting(agent):
+        def learn(state, batches, key):
+            rounds.append((len(agent.phases), jax.random.key_data(key).tolist()))
+            assert batches.reward.shape == (schedule.iteration, schedule.batch)
+            return state, {}
+
+        return learn
+
+    monkeypatch.setattr(loop, "compile_updates", counting)
+    monkeypatch.setattr(Environment, "check_seed", lambda self: True)
+    replay = agent.replay(schedule, environment)
+    loop.train(
+        agent, environment, test, replay, Log(None, ()), schedule=schedule, seed=0
+    )
+    assert len({tuple(key) for _, key in rounds}) == len(rounds)
+    steps = [step for step, _ in rounds]
+    counts = [steps.count(at) for at in range(50, 1001, 50)]
+    return agent.phases, counts
+
+
+def test_the_paper_s_schedule(monkeypatch):
+    phases, counts = watch(monkeypatch, Late(at=500))
+    assert phases == ["warmup"] * 100 + ["train"] * 900
+    assert counts == [0] + [1] * 19
+
+
+def test_a_warm_up_until_the_first_reward(monkeypatch):
+    phases, counts = watch(monkeypatch, Late(at=420), warmup_until="reward")
+    assert phases == ["warmup"] * 420 + ["train"] * 580
+    assert counts == [0] + [1] * 19  # independent of when updates begin
+
+
+@pytest.mark.parametrize("at", [30, 60])
+def test_it_takes_its_least_number_of_steps(monkeypatch, at):
+    phases, _ = watch(monkeypatch, Late(at=at), warmup_until="reward")
+    assert phases.count("warmup") == 100
+
+
+def test_a_success_counts_as_a_reward_and_a_cost_does_not(monkeypatch):
+    env = Late(at=300, value=0.0, success=True)
+    phases, _ = watch(monkeypatch, env, warmup_until="reward")
+    assert phases.count("warmup") == 300
+    phases, _ = watch(monkeypatch, Late(at=300, value=-1.0), warmup_until="reward")
+    assert phases.count("warmup") == 1000
+
+
+def test_the_limit_ends_the_wait(monkeypatch):
+    waiting = dict(warmup_until="reward", update_from="reward", warmup_limit=600)
+    phases, counts = watch(monkeypatch, Late(), **waiting)
+    assert phases == ["warmup"] * 600 + ["train"] * 400
+    assert counts == [0] * 11 + [1] * 9
+
+
+def test_no_update_before_the_first_reward_then_it_catches_up(monkeypatch):
+    """By 500, nine rounds are owed (100 to 500): 4 a round while any is left."""
+    _, counts = watch(monkeypatch, Late(at=480), update_from="reward")
+    assert counts == [0] * 9 + [1] * 11
+    _, counts = watch(monkeypatch, Late(at=480), update_from="reward", catch_up=4)
+    assert counts == [0] * 9 + [4, 4, 3] + [1] * 8
+    assert sum(counts) == 19  # as many as without waiting
+
+
+def test_uniform_actions_at_first(monkeypatch):
+    phases, _ = watch(monkeypatch, Late(), warmup_by="uniform")
+    assert phases == ["uniform"] * 100 + ["train"] * 900
+
+
+@pytest.mark.slow
+def test_uniform_actions_of_every_method_that_explores_otherwise():
+    """A constant prior acts in the warm-up, unless it is uniform."""
+    small = SMALL | dict(steps=100, warmup=100)
+    for by, few in (("method", True), ("uniform", False)):
+        actions = []
+        sfp.train(
+            Recorded(actions),
+            method="sfp",
+            prior=linear_prior(0.7, dims=2),
+            eval_env=maze(),
+            warmup_by=by,
+            **small,
+        )
+        by_prior = np.isclose(np.stack(actions[-100:]), 0.7).mean()
+        assert by_prior == few
+
+
+class Recorded(gym.Wrapper):
+    def __init__(self, actions):
+        super().__init__(maze())
+        self.actions = actions
+
+    def step(self, action):
+        self.actions.append(np.array(action))
+        return super().step(action)
+
+
+def test_goals_are_relabelled_until_the_first_reward(monkeypatch):
+    seen = []
+    environment = Environment(maze())
+    schedule = settle(
+        Schedule(**BASE | dict(hindsight=4.0, hindsight_until="reward", steps=300)), {}
+    )
+    agent = Watched(environment.spec, networks=Networks(width=4, depth=1))
+    object.__setattr__(agent, "phases", [])
+    replay = agent.replay(schedule, environment)
+    sample = replay.sample
+
+    def spy(rng, shape):
+        seen.append(replay.hindsight)
+        return sample(rng, shape)
+
+    replay.sample = spy
+    rewards = iter([0.0] * 160 + [1.0] + [0.0] * 1000)
+    step = environment.step
+    environment.step = lambda action: replace(step(action), reward=next(rewards))
+    environment.check_rewards = lambda *given: None
+    agent.act = lambda actor, memory, turn: (
+        Decision(np.zeros(2, np.float32), np.zeros(2, np.float32), {}),
+        Memory(np.zeros((0, 2), np.float32)),
+    )
+    monkeypatch.setattr(loop, "compile_updates", lambda agent: lambda s, b, k: (s, {}))
+    loop.train(
+        agent,
+        environment,
+        Environment(maze()),
+        replay,
+        Log(None, ()),
+        schedule=schedule,
+        seed=0,
+    )
+    assert seen == [4.0] * 2 + [0.0] * 3
+
+
+@pytest.mark.slow
+def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(tmp_path):
+    """Once while it waits, once while it catches up."""
+    given = SMALL | dict(warmup_until="reward", update_from="reward", catch_up=2)
+
+    def train(name, **more):
+        options = given | more
+        return sfp.train("probe/Drift-v0", out=tmp_path / name, **options)
+
+    def late(*args, **kwargs):
+        made = step(*args, **kwargs)
+        return replace(made, reward=made.reward - 1.6)  # seldom above 0
+
+    step = Environment.step
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Environment, "step", late)
+        train("whole", method="sac")
+        rows = read_table(tmp_path / "whole", "train")
+        for i, at in enumerate((100, 300)):
+
+            def stop(now, at=at):
+                if now == at:
+                    os.kill(os.getpid(), signal.SIGTERM)
+
+            with pytest.raises(Interrupted):
+                train("run", method="sac", progress=stop, resume=i > 0)
+        train("run", method="sac", resume=True)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+    assert any(row.get("losses/critic") is None for row in rows)
+
+
+def test_a_method_s_own_defaults_give_way_to_what_is_asked_for():
+    own = METHODS["sfp-quick"].defaults
+    assert settle(Schedule(), own).warmup == own["warmup"] != STANDARD["warmup"]
+    assert settle(Schedule(warmup=7), own).warmup == 7
+    assert settle(Schedule(), {}).warmup == STANDARD["warmup"]
+    assert settle(Networks(), own).critic_norm is True
+    assert settle(Networks(critic_norm=False), own).critic_norm is False
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        (dict(warmup_until="never"), "warmup_until"),
+        (dict(update_from=3), "update_from"),
+        (dict(catch_up=0), "catch_up of at least 1"),
+        (dict(warmup_limit=-1), "warmup_limit of at least 0"),
+        (dict(commit=0.5), "a commit of 1 or more, received 0.5"),
+        (dict(critic_norm="yes"), "critic_norm as True or False"),
+    ],
+)
+def test_bad_input(settings, line):
+    with pytest.raises(SfpError, match=line):
+        sfp.train("room", method="sac", **settings)
