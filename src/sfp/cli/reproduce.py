@@ -15,7 +15,7 @@ from sfp.errors import Interrupted, SfpError, at_least
 
 if TYPE_CHECKING:
     from sfp.cli.watch import Board
-    from sfp.experiments.local import Event
+    from sfp.experiments.schedule import Event
 
 
 def reproduce(
@@ -126,7 +126,7 @@ def _row(event: Event, *, dry_run: bool) -> dict[str, Any]:
 
 def _look(board: Board) -> None:
     """What is done already, or cannot be."""
-    from sfp.experiments.local import Event
+    from sfp.experiments.schedule import Event
 
     for event in list(board.known.values()):
         try:
@@ -139,8 +139,9 @@ def _look(board: Board) -> None:
 def _run(board: Board, out: Path) -> None:
     """Run what is not done yet; whatever happens, say in the manifests how far."""
     from sfp.cli.watch import watching
-    from sfp.experiments.local import run_local
+    from sfp.experiments.local import LocalExecutor
     from sfp.experiments.manifest import write_manifest
+    from sfp.experiments.schedule import run_jobs
     from sfp.files import check_writable
 
     jobs = [event.job for event in board.known.values()]
@@ -152,7 +153,7 @@ def _run(board: Board, out: Path) -> None:
     _look(board)
     for plan in board.plans:
         write_manifest(out, plan, board.known)
-    events = run_local(jobs, workers=board.workers, logs=out / "logs")
+    events = run_jobs(jobs, LocalExecutor(board.workers, out / "logs"))
     try:
         with _signals(), contextlib.closing(events), watching(board) as hear:
             for event in events:

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from sfp.errors import plain
 from sfp.experiments.jobs import Job
-from sfp.experiments.local import Event
 from sfp.experiments.plan import Plan
+from sfp.experiments.schedule import Event
 
 MARKS = {"done": "✓", "running": "▸", "waiting": "·", "failed": "✗"}
 PLAIN = {"done": "+", "running": ">", "waiting": ".", "failed": "x"}

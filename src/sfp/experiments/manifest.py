@@ -10,8 +10,8 @@ from sfp.envs.parameters import base
 from sfp.envs.suites import get_suite
 from sfp.experiments.cell import Walk
 from sfp.experiments.claims import CLAIMS, Where
-from sfp.experiments.local import Event
 from sfp.experiments.plan import Plan
+from sfp.experiments.schedule import Event
 from sfp.files import write_json
 
 FORMAT = 1

@@ -15,6 +15,7 @@ from sfp.priors.conditioning import Conditioning
 from sfp.priors.fit import PRESETS
 from sfp.priors.store import (
     CONFIG,
+    find_prior,
     find_shipped,
     read_card,
     read_fingerprint,
@@ -161,8 +162,14 @@ class PriorRecipe:
         return task if is_default and _ships(task) else None
 
     def find(self, out: Path) -> str:
-        """What `--prior` takes; a path, as a folder here may be called like one."""
-        return str(find_shipped(self.shipped) if self.shipped else self.folder(out))
+        """What `--prior` takes: a shipped prior by its name, which any machine knows.
+
+        Where a folder has the same name, which would go first, it is a path.
+        """
+        if self.shipped is None:
+            return str(self.folder(out))
+        path = find_shipped(self.shipped)
+        return self.shipped if find_prior(self.shipped) == path else str(path)
 
     def fingerprint(self, out: Path) -> str | None:
         """What tells it from any other; None as long as it is not fitted."""
