@@ -83,13 +83,7 @@ class Executor(Protocol):
 
 
 def ready(jobs: Iterable[Job], done: set[str], failed: set[str]) -> list[Job]:
-    """The jobs that can start now, in their order: all that they need is done.
-
-    Args:
-        jobs: those that do not run.
-        done: names of jobs.
-        failed: names of jobs.
-    """
+    """The jobs that can start now, in their order: all that they need is done."""
     ended = done | failed
     return [job for job in jobs if job.name not in ended and done.issuperset(job.needs)]
 
@@ -103,14 +97,9 @@ def run_jobs(
 ) -> Generator[Event, None, None]:
     """Run jobs until each is done or has failed twice; yields what happens.
 
-    Whoever closes the generator stops the jobs. The same list continues later where it
-    stopped: jobs that are done do not run again, and those that were begun resume.
-
-    Args:
-        jobs: every job stands behind those that it needs.
-        executor: runs them.
-        clock: the time in seconds.
-        sleep: waits for some seconds.
+    Every job stands behind those that it needs. Whoever closes the generator stops the
+    jobs. The same list continues later where it stopped: jobs that are done do not run
+    again, and those that were begun resume.
     """
     schedule = _Schedule(jobs, executor, clock)
     try:
@@ -130,8 +119,6 @@ class _Running:
 
 
 class _Schedule:
-    """What is known of every job, by name."""
-
     def __init__(
         self, jobs: Sequence[Job], executor: Executor, clock: Callable[[], float]
     ):
