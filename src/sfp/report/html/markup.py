@@ -41,10 +41,8 @@ def text(value: Any) -> str:
 def table(rows: Rows, *, raw: Sequence[str] = (), by: str | None = None) -> str:
     """Rows with the same keys; numbers stand on the right.
 
-    Args:
-        rows: at least one.
-        raw: columns that hold HTML already.
-        by: a column that becomes a line above the rows that share it.
+    The columns in `raw` hold HTML already; the column `by` becomes a line above the
+    rows that share it.
     """
     names = [name for name in rows[0] if name != by]
     numbers = {
@@ -73,6 +71,14 @@ def table(rows: Rows, *, raw: Sequence[str] = (), by: str | None = None) -> str:
     )
 
 
+def notes(title: str, lines: Sequence[str], attributes: str = "") -> str:
+    """A box with a line each; nothing if there are none."""
+    if not lines:
+        return ""
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f'<div class="warnings"{attributes}><p>{title}</p><ul>{items}</ul></div>'
+
+
 def csv_text(rows: Rows) -> str:
     """Rows as CSV, numbers to six digits."""
     if not rows:
@@ -90,7 +96,6 @@ def csv_link(rows: Rows, name: str) -> str:
 
 
 def data_link(content: str, name: str) -> str:
-    """A link that saves a text."""
     address = "data:text/csv;charset=utf-8," + quote(
         content, safe=",.;:/ +-_()=", errors="replace"
     )
