@@ -73,6 +73,7 @@ def reproduce(
         json: print one JSON document.
     """
     from sfp.cli.watch import Board
+    from sfp.compute import available
     from sfp.experiments.grid import EXPERIMENTS
     from sfp.experiments.jobs import make_jobs
     from sfp.experiments.plan import Overrides, make_plan
@@ -84,7 +85,7 @@ def reproduce(
     changed = methods, tasks, seeds, steps, episodes, epochs, repetitions
     given = Overrides(*changed, _settings(set), preset)
     plans = [make_plan(name, suite, scale, given) for name in dict.fromkeys(names)]
-    workers = _cores() if workers is None else workers
+    workers = available() if workers is None else workers
     at_least(1, workers=workers)
     jobs = make_jobs(plans, out)
     board = Board(plans, jobs, workers)
@@ -125,7 +126,7 @@ def _row(event: Event, *, dry_run: bool) -> dict[str, Any]:
 
 
 def _look(board: Board) -> None:
-    """What is done already, or cannot be."""
+    """Tell the board what is done already, or cannot be."""
     from sfp.experiments.schedule import Event
 
     for event in list(board.known.values()):
@@ -198,12 +199,6 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
         except ValueError:
             found[name] = value
     return found
-
-
-def _cores() -> int:
-    from sfp.compute import available
-
-    return available()
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -111,19 +111,12 @@ def run_jobs(
         executor.stop()
 
 
-@dataclass
-class _Running:
-    job: Job
-    log: Path | None
-    looked: float
-
-
 class _Schedule:
     def __init__(
         self, jobs: Sequence[Job], executor: Executor, clock: Callable[[], float]
     ):
         self.waiting = {job.name: job for job in jobs}
-        self.running: dict[str, _Running] = {}
+        self.running: dict[str, Event] = {}
         self._done, self._failed = set[str](), set[str]()
         self._failures = Counter[str]()
         self._elsewhere = set[str]()
@@ -131,20 +124,15 @@ class _Schedule:
         self._looked = -LOOK
 
     def collect(self) -> Iterator[Event]:
-        """Tell what came of jobs that ended, and how far the others are."""
+        """Tell what came of the jobs that ended."""
         for ended in self._executor.poll():
             yield self._end(ended.job, ended.error)
-        for running in self.running.values():
-            if self._clock() - running.looked > LOOK:
-                running.looked = self._clock()
-                job = running.job
-                yield Event(job, "running", read_progress(job), log=running.log)
 
     def start(self) -> Iterator[Event]:
-        """Tell what cannot run or is done already; fill the slots of the executor."""
+        """Tell what cannot run, or how far it is; fill the slots of the executor."""
         yield from self._give_up()
         if self._clock() - self._looked >= LOOK:
-            yield from self._find_done()
+            yield from self._look()
             self._looked = self._clock()
         if self._is_full():
             return
@@ -163,8 +151,10 @@ class _Schedule:
             if broken:
                 yield self._fail(job, f"it needs {broken[0]}, which failed")
 
-    def _find_done(self) -> Iterator[Event]:
-        """Find finished jobs, also those that wait for a slot."""
+    def _look(self) -> Iterator[Event]:
+        """Tell how far running jobs are, and which of those that wait are done."""
+        for event in self.running.values():
+            yield replace(event, progress=read_progress(event.job))
         for job in list(self.waiting.values()):
             if self._done.issuperset(job.needs):
                 yield from self._check(job)
@@ -190,8 +180,9 @@ class _Schedule:
             yield self._fail(job, str(error))
         else:
             del self.waiting[job.name]
-            self.running[job.name] = _Running(job, log, self._clock())
-            yield Event(job, "running", read_progress(job), log=log)
+            event = Event(job, "running", read_progress(job), log=log)
+            self.running[job.name] = event
+            yield event
 
     def _end(self, job: Job, error: SfpError | None) -> Event:
         log = self.running.pop(job.name).log

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from sfp.errors import LONG, SfpError
 from sfp.report.stats import shown
+from sfp.report.tables import csv_text
 
 Rows = Sequence[dict[str, Any]]
 
@@ -79,20 +80,10 @@ def notes(title: str, lines: Sequence[str], attributes: str = "") -> str:
     return f'<div class="warnings"{attributes}><p>{title}</p><ul>{items}</ul></div>'
 
 
-def csv_text(rows: Rows) -> str:
-    """Rows as CSV, numbers to six digits."""
-    if not rows:
-        return ""
-    file = io.StringIO()
-    out = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-    out.writeheader()
-    out.writerows({k: _digits(v) for k, v in row.items()} for row in rows)
-    return file.getvalue()
-
-
 def csv_link(rows: Rows, name: str) -> str:
-    """A link that saves the rows: the data is in the link itself."""
-    return data_link(csv_text(rows), f"{name}.csv")
+    """A link that saves the rows, numbers to six digits: it holds them itself."""
+    short = [{key: _digits(value) for key, value in row.items()} for row in rows]
+    return data_link(csv_text(short), f"{name}.csv")
 
 
 def data_link(content: str, name: str) -> str:
