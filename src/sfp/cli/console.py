@@ -29,8 +29,8 @@ def show(
 ) -> None:
     """Print rows as a table and notes below it, or all of it as one JSON document.
 
-    All rows have the same keys. Title, head and notes are for people only, `document` for
-    the JSON document only. A table too wide for the terminal is turned on its side.
+    All rows have the same keys. Title, head and notes are for people only, `document`
+    is for the JSON document only. A wide table is turned on its side.
     """
     if json:
         print(jsonlib.dumps(_finite({**document, "rows": list(rows)}), indent=2))
