@@ -14,7 +14,8 @@ import pytest
 
 from sfp.errors import SfpError
 from sfp.experiments.jobs import Job
-from sfp.experiments.local import run_local
+from sfp.experiments.local import LocalExecutor
+from sfp.experiments.schedule import run_jobs
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +32,7 @@ def make_job(out, name, action="work", *, needs=(), **kwargs):
 
 def run(jobs, out, workers=1):
     (out / "logs").mkdir(exist_ok=True)
-    return run_local(jobs, workers=workers, logs=out / "logs", program=PROGRAM)
+    return run_jobs(jobs, LocalExecutor(workers, out / "logs", PROGRAM))
 
 
 def starts(out, name):

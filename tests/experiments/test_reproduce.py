@@ -18,7 +18,7 @@ from sfp.errors import SfpError
 from sfp.experiments.jobs import make_jobs, price
 from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.recipes import PriorRecipe, Recording
-from sfp.priors.store import find_prior, read_fingerprint
+from sfp.priors.store import find_prior, find_shipped, read_fingerprint
 
 pytestmark = pytest.mark.slow
 
@@ -356,10 +356,12 @@ def test_walks_of_another_prior_are_refused(run, tmp_path):
 
 
 def test_a_folder_called_like_a_shipped_prior_is_another(run, tmp_path):
+    assert PriorRecipe(Recording("room")).find(tmp_path) == "room"
     shutil.copytree(find_prior("reach"), tmp_path / "room")
     recipe = PriorRecipe(Recording("room"))
     assert read_fingerprint("room") == read_fingerprint("reach")
     assert recipe.shipped == "room"
+    assert Path(recipe.find(tmp_path)) == find_shipped("room")
     assert recipe.fingerprint(tmp_path) != read_fingerprint("reach")
 
 

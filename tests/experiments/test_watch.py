@@ -9,9 +9,9 @@ from rich.console import Console
 
 from sfp.cli.watch import MARKS, Board, describe, draw, watching
 from sfp.experiments.jobs import make_jobs
-from sfp.experiments.local import Event
 from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.progress import Progress
+from sfp.experiments.schedule import Event
 
 
 @pytest.fixture

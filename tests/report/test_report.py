@@ -15,7 +15,7 @@ from folders import NASTY, PIXEL, make_grid, make_run
 from sfp.errors import SfpError
 from sfp.report.html import write_report
 from sfp.report.html.chart import WIDTH, brief, numbers, ticks
-from sfp.report.html.markup import csv_text, file_table, picture, script_json, table
+from sfp.report.html.markup import csv_link, file_table, picture, script_json, table
 from sfp.report.plots import save_figures
 
 
@@ -285,7 +285,8 @@ def test_numbers_for_people_and_scripts():
         123457,
     ]
     assert script_json({"a": "</script>&"}) == '{"a":"\\u003c/script>\\u0026"}'
-    assert csv_text([{"a": 1 / 3, "b": "x,y"}]) == 'a,b\n0.333333,"x,y"\n'
+    link = unquote(csv_link([{"a": 1 / 3, "b": "x,y"}], "numbers"))
+    assert 'utf-8,a,b\n0.333333,"x,y"\n"' in link
     rows = [{"by": "t", "m": "<b>", "v": 1.5}, {"by": "t", "m": None, "v": 12345}]
     made = table(rows, by="by")
     assert made.count('class="group"') == 1

@@ -29,15 +29,8 @@ def show(
 ) -> None:
     """Print rows as a table and notes below it, or all of it as one JSON document.
 
-    A table too wide for the terminal is turned on its side.
-
-    Args:
-        rows: all with the same keys, which are the column names of both.
-        json: print `{"rows": [...], ...}` instead.
-        title: above the table.
-        head: lines above the table; people only.
-        notes: lines below it; people only.
-        **document: what else the JSON document holds.
+    All rows have the same keys. Title, head and notes are for people only, `document`
+    is for the JSON document only. A wide table is turned on its side.
     """
     if json:
         print(jsonlib.dumps(_finite({**document, "rows": list(rows)}), indent=2))

@@ -35,7 +35,7 @@ def doctor(*, json: bool = False) -> None:
     Args:
         json: print one JSON document.
     """
-    rows = [*_versions(), _suites(), *_hardware(), _jax(), _rendering(), _storage()]
+    rows = [*_versions(), *_hardware(), _jax(), _rendering(), _storage()]
     wrong = [row for row in rows if row["status"] == "missing"]
     show(rows, json=json, notes=["All that is needed is there."] if not wrong else [])
     if wrong:
@@ -48,31 +48,22 @@ def _row(check: str, status: str, found: str, remedy: str = "") -> dict[str, str
 
 def _versions() -> list[dict[str, str]]:
     rows = [_row("python", "ok", platform.python_version())]
-    for name in PACKAGES:
-        try:
-            rows.append(_row(name, "ok", importlib.metadata.version(name)))
-        except importlib.metadata.PackageNotFoundError:
-            rows.append(_row(name, "missing", "-", f"pip install {name}"))
-    return rows
+    rows += [_version(name, "missing", f"pip install {name}") for name in PACKAGES]
+    remedy = "pip install 'sfp[metaworld]' for the robot's tasks"
+    return [*rows, _version("metaworld", "optional", remedy)]
 
 
-def _suites() -> dict[str, str]:
-    """Tasks that come with an extra."""
+def _version(name: str, otherwise: str, remedy: str) -> dict[str, str]:
     try:
-        found = importlib.metadata.version("metaworld")
-        return _row("metaworld", "ok", found)
+        return _row(name, "ok", importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
-        remedy = "pip install 'sfp[metaworld]' for the robot's tasks"
-        return _row("metaworld", "optional", "-", remedy)
+        return _row(name, otherwise, "-", remedy)
 
 
 def _hardware() -> list[dict[str, str]]:
-    usable = (
-        len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1
-    )
-    rows = [_row("cores", "ok", f"{usable} usable of {os.cpu_count()}")]
+    from sfp.compute import available
+
+    rows = [_row("cores", "ok", f"{available()} usable of {os.cpu_count()}")]
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
         rows.append(_row("memory", "ok", f"{memory:.1f} GiB"))

@@ -46,6 +46,7 @@ def report(
     keep_compiled()
 
     from sfp.files import check_writable
+    from sfp.report.comparison import ends
     from sfp.report.html import write_report
     from sfp.report.plots import save_figures
     from sfp.report.saved import save_section
@@ -76,8 +77,7 @@ def report(
             "task": final.task,
             "method": final.label,
             "return": float(final.found.value),
-            "low": None if final.found.low is None else float(final.found.low),
-            "high": None if final.found.high is None else float(final.found.high),
+            **ends(final.found),
             "n": final.n,
             "solved": final.solved,
             "solved_at": None if final.solved_at is None else int(final.solved_at),

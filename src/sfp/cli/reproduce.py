@@ -15,7 +15,7 @@ from sfp.errors import Interrupted, SfpError, at_least
 
 if TYPE_CHECKING:
     from sfp.cli.watch import Board
-    from sfp.experiments.local import Event
+    from sfp.experiments.schedule import Event
 
 
 def reproduce(
@@ -73,6 +73,7 @@ def reproduce(
         json: print one JSON document.
     """
     from sfp.cli.watch import Board
+    from sfp.compute import available
     from sfp.experiments.grid import EXPERIMENTS
     from sfp.experiments.jobs import make_jobs
     from sfp.experiments.plan import Overrides, make_plan
@@ -84,7 +85,7 @@ def reproduce(
     changed = methods, tasks, seeds, steps, episodes, epochs, repetitions
     given = Overrides(*changed, _settings(set), preset)
     plans = [make_plan(name, suite, scale, given) for name in dict.fromkeys(names)]
-    workers = _cores() if workers is None else workers
+    workers = available() if workers is None else workers
     at_least(1, workers=workers)
     jobs = make_jobs(plans, out)
     board = Board(plans, jobs, workers)
@@ -125,8 +126,8 @@ def _row(event: Event, *, dry_run: bool) -> dict[str, Any]:
 
 
 def _look(board: Board) -> None:
-    """What is done already, or cannot be."""
-    from sfp.experiments.local import Event
+    """Tell the board what is done already, or cannot be."""
+    from sfp.experiments.schedule import Event
 
     for event in list(board.known.values()):
         try:
@@ -139,8 +140,9 @@ def _look(board: Board) -> None:
 def _run(board: Board, out: Path) -> None:
     """Run what is not done yet; whatever happens, say in the manifests how far."""
     from sfp.cli.watch import watching
-    from sfp.experiments.local import run_local
+    from sfp.experiments.local import LocalExecutor
     from sfp.experiments.manifest import write_manifest
+    from sfp.experiments.schedule import run_jobs
     from sfp.files import check_writable
 
     jobs = [event.job for event in board.known.values()]
@@ -152,7 +154,7 @@ def _run(board: Board, out: Path) -> None:
     _look(board)
     for plan in board.plans:
         write_manifest(out, plan, board.known)
-    events = run_local(jobs, workers=board.workers, logs=out / "logs")
+    events = run_jobs(jobs, LocalExecutor(board.workers, out / "logs"))
     try:
         with _signals(), contextlib.closing(events), watching(board) as hear:
             for event in events:
@@ -197,12 +199,6 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
         except ValueError:
             found[name] = value
     return found
-
-
-def _cores() -> int:
-    from sfp.compute import available
-
-    return available()
 
 
 @contextlib.contextmanager

@@ -37,13 +37,7 @@ SHORT = {
 
 
 def parse(commands: Mapping[str, Command], args: list[str], about: str) -> Call:
-    """The call that a command line asks for.
-
-    Args:
-        commands: by name.
-        args: the words.
-        about: what `--help` begins with.
-    """
+    """The call that a command line asks for; `about` begins `--help`."""
     first = args[0] if args else "--help"
     if first not in commands and not first.startswith("-"):
         raise unknown("command", first, commands, "See `sfp --help`.")

@@ -14,8 +14,8 @@ from rich.text import Text
 
 from sfp.errors import plain
 from sfp.experiments.jobs import Job
-from sfp.experiments.local import Event
 from sfp.experiments.plan import Plan
+from sfp.experiments.schedule import Event
 
 MARKS = {"done": "✓", "running": "▸", "waiting": "·", "failed": "✗"}
 PLAIN = {"done": "+", "running": ">", "waiting": ".", "failed": "x"}
@@ -23,13 +23,7 @@ COLOURS = {"done": "green", "running": "cyan", "waiting": "dim", "failed": "red"
 
 
 class Board:
-    """What is known of every job.
-
-    Args:
-        plans: what the rows of the table are.
-        jobs: all of them.
-        workers: at a time.
-    """
+    """What is known of every job."""
 
     def __init__(self, plans: Sequence[Plan], jobs: Sequence[Job], workers: int):
         self.plans, self.workers = plans, workers
@@ -44,7 +38,6 @@ class Board:
         self.known[event.job.name] = event
 
     def count(self, state: str) -> int:
-        """Jobs in that state."""
         return sum(event.state == state for event in self.known.values())
 
     def left(self) -> float:
@@ -57,7 +50,6 @@ class Board:
         return max(0.0, total - done) / max(speed, 1e-9)
 
     def summary(self) -> str:
-        """One line: how many are done, and the time left."""
         states = ("done", "running", "waiting", "failed")
         counts = ", ".join(f"{self.count(s)} {s}" for s in states if self.count(s))
         return f"{counts}; about {timedelta(seconds=round(self.left()))} left"
@@ -85,7 +77,6 @@ def watching(board: Board) -> Iterator[Callable[[Event], None]]:
 
 
 def describe(event: Event) -> str:
-    """How far a job is, in words."""
     job, progress = event.job, event.progress
     if job.kind == "train":
         success = progress.success

@@ -23,15 +23,7 @@ Setting = tuple[str, str | int | float | bool | None]
 class Cell:
     """A training run, before its recordings and its prior are there.
 
-    Attributes:
-        task: what is learned.
-        method: a name from `METHODS`.
-        seed: of the run.
-        steps: of the run.
-        prior: what it explores with, if anything.
-        data: what it learns from in training, if anything.
-        settings: what is not the default, by name.
-        preset: of `sfp train`.
+    `settings` holds what is not the default, by name.
     """
 
     task: str
@@ -56,11 +48,9 @@ class Cell:
         return "-".join([*parts, str(self.steps), f"s{self.seed}"])
 
     def folder(self, out: Path) -> Path:
-        """The folder of the run."""
         return out / "runs" / self.slug
 
     def words(self, out: Path) -> Words:
-        """The command that trains it."""
         words = ["train", self.task, "--method", self.method]
         words += ["--prior", self.prior.find(out)] if self.prior else []
         words += ["--data", self.data.dataset] if self.data else []
@@ -76,9 +66,8 @@ class Cell:
         path, held = self.folder(out) / CONFIG, {}
         try:
             held = read_json(path)
-            flat = {
-                k: v for g in held.values() if isinstance(g, dict) for k, v in g.items()
-            }
+            groups = [group for group in held.values() if isinstance(group, dict)]
+            flat = {name: value for group in groups for name, value in group.items()}
             asked = {"task": self.task, "method": self.method, "seed": self.seed}
             right = all(held[name] == value for name, value in asked.items())
             asked = _resolved({**dict(self.settings), "steps": self.steps})
@@ -104,16 +93,9 @@ class Cell:
 
 @dataclass(frozen=True)
 class Walk:
-    """Walks of explorers that do not learn: coverage, gyration, spectra.
+    """Rollouts of explorers that do not learn: coverage, gyration, spectra.
 
-    Attributes:
-        task: where they walk.
-        explorers: names from `EXPLORERS`.
-        prior: one more explorer, if any.
-        repetitions: of the measurement, for its spread.
-        trajectories: per repetition.
-        steps: per trajectory.
-        seed: of the walks.
+    The prior is one more explorer; repetitions of the measurement give its spread.
     """
 
     task: str
@@ -133,15 +115,13 @@ class Walk:
         return "-".join([*parts, size, f"s{self.seed}"])
 
     def folder(self, out: Path) -> Path:
-        """Where its table and its pictures lie."""
         return out / "explore" / self.slug
 
     def file(self, out: Path, ending: str) -> Path:
-        """Of `.csv`, `.png`, `-psd.csv`, `-psd.png`; `.json` says what made them."""
+        """The table or figure of that ending; `.json` says what made them."""
         return self.folder(out) / f"explore-{slug(self.task)}{ending}"
 
     def words(self, out: Path) -> Words:
-        """The command that makes it."""
         words = ["explore", self.task]
         for explorer in self.explorers:
             words += ["--explorer", explorer]
@@ -151,7 +131,7 @@ class Walk:
         return (*words, "--out", str(self.folder(out)))
 
     def check(self, out: Path) -> None:
-        """Refuse walks of another prior than the one that is there now."""
+        """Refuse rollouts of another prior than the one that is there now."""
         if self.prior is None or (now := self.prior.fingerprint(out)) is None:
             return
         path = self.file(out, ".json")
@@ -179,7 +159,6 @@ def make_settings(given: dict[str, object], steps: int) -> tuple[Setting, ...]:
 
 
 def _resolved(given: dict[str, object]) -> dict[str, Any]:
-    """All settings by name."""
     return {k: v for group in configure(given) for k, v in asdict(group).items()}
 
 

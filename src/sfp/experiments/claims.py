@@ -19,13 +19,10 @@ VIABLE = 0.5
 
 @dataclass(frozen=True)
 class Claim:
-    """That one cell of an experiment does better than another, or solves nothing.
+    """One cell of an experiment does better than another, or solves nothing.
 
     Attributes:
-        text: what the paper says, in short.
-        better: name of the cell that should do better; empty: `worse` should not solve
-            any of the tasks.
-        worse: name of the other.
+        better: the cell that should do better; empty: `worse` should solve no task.
         where: on the training task, on all others, on those of them that need more
             than weak exploration, or on those that no method of the paper solves.
         measure: `final` return, `time` until the task is solved, whether it is solved

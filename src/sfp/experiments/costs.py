@@ -29,17 +29,15 @@ ASSUMED = (
 
 
 def train(cell: Cell) -> float:
-    """Of a run."""
     return START + cell.steps / TRAINING
 
 
 def epochs(recipe: PriorRecipe) -> int:
-    """Of a fit."""
     return 1 if recipe.model == "lscde" else recipe.length
 
 
 def fit(recipe: PriorRecipe) -> float:
-    """Of a prior, if it does not stop early."""
+    """Seconds of a fit that does not stop early."""
     fitting = PRESETS[recipe.preset]
     whole = recipe.recording.episodes * recipe.recording.steps / fitting.batch
     steps = epochs(recipe) * (fitting.epoch_steps or whole)
@@ -47,13 +45,11 @@ def fit(recipe: PriorRecipe) -> float:
 
 
 def record(recording: Recording) -> float:
-    """Of a recording."""
     speed = RECORDING[get_task(recording.task).suite]
     return START + recording.episodes * recording.steps / speed
 
 
 def explore(walk: Walk) -> float:
-    """Of walks."""
     explorers = len(walk.explorers) + (walk.prior is not None)
     steps = explorers * walk.repetitions * walk.trajectories * walk.steps
     return START + steps / WALKING[get_task(walk.task).suite]

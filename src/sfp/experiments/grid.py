@@ -14,16 +14,15 @@ class Experiment:
     """A figure or table of the paper.
 
     Attributes:
-        title: for people.
         claim: what the paper says about it.
-        cells: names from `VARIANTS` (of a walk: explorers, and `sfp` for the prior)
-            with their labels in legends.
-        shown: those of them that run unless others are asked for; empty is all.
+        cells: names from `VARIANTS` with their labels in legends. For rollouts they
+            are explorers, and `sfp` is the prior.
+        shown: the cells that run unless others are asked for; empty is all.
         seeds: at scale `small`.
         walks: the measure of explorers that do not learn, instead of training.
-        suites: that have what it needs; empty is all.
-        expert: the task whose expert is recorded for the priors, instead of who reaches
-            goals in the suite's training task; every task is visited then.
+        suites: the suites that have what it needs; empty is all.
+        expert: the task whose expert is recorded for the priors, instead of the script
+            that reaches goals in the suite's training task; then every task is visited.
     """
 
     title: str
@@ -36,7 +35,6 @@ class Experiment:
     expert: str = ""
 
     def runs_on(self, suite: str) -> bool:
-        """Whether a suite has what it needs."""
         return not self.suites or suite in self.suites
 
 

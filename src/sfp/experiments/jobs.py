@@ -20,16 +20,9 @@ Kind: TypeAlias = Literal["data", "prior", "train", "explore"]
 class Job:
     """A command to run until its marker is there.
 
-    Attributes:
-        name: unique, and the name of its log.
-        kind: what it makes.
-        words: `sfp WORDS...`.
-        marker: the file that is there when it is done.
-        lock: the folder that whoever is at it has locked.
-        total: steps, or epochs, in all.
-        cost: estimated seconds of one core.
-        needs: names of the jobs that must be done before.
-        check: raises if the marker is there, but of something else.
+    `lock` is the folder that whoever runs it has locked, `total` counts its steps or
+    epochs, `cost` estimates seconds of one core, `needs` names the jobs to be done
+    before, and `check` raises if the marker belongs to something else.
     """
 
     name: str
@@ -43,25 +36,20 @@ class Job:
     check: Callable[[], None] = lambda: None
 
     def is_done(self) -> bool:
-        """Whether it need not run; an `SfpError` if something is in its place."""
+        """Whether it need not run; an `SfpError` if something else is in its place."""
         if not self.marker.is_file():
             return False
         self.check()
         return True
 
     def command(self) -> Words:
-        """What to run now: a run that was begun goes on."""
+        """What to run now: a run that was begun resumes."""
         begun = self.kind == "train" and (self.lock / CONFIG).is_file()
         return (*self.words, "--resume") if begun else self.words
 
 
 def make_jobs(plans: Sequence[Plan], out: Path) -> list[Job]:
-    """What the plans need, shared where it is the same, what is needed first.
-
-    Args:
-        plans: of one experiment or several.
-        out: the folder of the results.
-    """
+    """All jobs of the plans, once each, every one behind those that it needs."""
     jobs: dict[str, Job] = {}
 
     def add(job: Job) -> tuple[str, ...]:
@@ -86,7 +74,7 @@ def make_jobs(plans: Sequence[Plan], out: Path) -> list[Job]:
 
 
 def price(plan: Plan) -> tuple[int, float]:
-    """How many runs (or walks) a plan has, and hours of one core, with all it needs."""
+    """The number of a plan's runs (or rollouts), and its hours of one core."""
     jobs = make_jobs([plan], Path())
     hours = sum(job.cost for job in jobs) / 3600
     return len(plan.entries) + len(plan.walks), round(hours, 2)

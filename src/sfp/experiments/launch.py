@@ -14,7 +14,6 @@ SET_DEATH_SIGNAL = 1
 
 
 def main() -> None:
-    """Ask for both, then become the command."""
     core, parent, *command = sys.argv[1:]
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_DEATH_SIGNAL, signal.SIGKILL)

@@ -8,27 +8,26 @@ from typing import Any
 
 from sfp.envs.parameters import base
 from sfp.envs.suites import get_suite
-from sfp.experiments.cell import Walk
 from sfp.experiments.claims import CLAIMS, Where
-from sfp.experiments.local import Event
 from sfp.experiments.plan import Plan
+from sfp.experiments.schedule import Event
 from sfp.files import write_json
 
 FORMAT = 1
+TABLES = {
+    ".csv": "coverage, gyration and success of explorers",
+    "-psd.csv": "power spectra",
+}
+FIGURES = {".png": "walks of explorers", "-psd.png": "power spectra of actions"}
 
 
 def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
     """Write `OUT/<experiment>/experiment.json`; paths in it are relative to OUT.
 
-    `training` is the task that the recordings are from, `aggregate` those of the others
-    that are averaged over.
-
-    Args:
-        out: the folder of the results.
-        plan: what the experiment runs.
-        known: the last event of each job, by its name.
+    `training` is the task that the recordings are from, and `aggregate` has the other
+    tasks, which are averaged over. `known` has the last event of each job.
     """
-    suite, walks = get_suite(plan.suite), plan.walks
+    suite = get_suite(plan.suite)
     tasks = {entry.cell.task for entry in plan.entries} - {plan.training}
     downstream = sorted(tasks, key=lambda task: (suite.tasks.index(base(task)), task))
     where: dict[Where, list[str]] = {
@@ -73,8 +72,8 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
             }
             for entry in plan.entries
         ],
-        "tables": [entry for walk in walks for entry in _tables(plan, walk, out)],
-        "figures": [entry for walk in walks for entry in _figures(plan, walk, out)],
+        "tables": _files(plan, out, TABLES),
+        "figures": _files(plan, out, FIGURES),
     }
     return write_json(out / plan.name / "experiment.json", about)
 
@@ -83,33 +82,20 @@ def _state(event: Event | None, out: Path) -> dict[str, str]:
     """Done, failed or waiting: nothing runs when a manifest is written."""
     if event is None or event.state == "running":
         return {"state": "waiting"}
-    found: dict[str, str] = {"state": event.state}
-    if event.reason:
-        found["reason"] = event.reason
+    found = {"state": event.state, "reason": event.reason}
     if event.log is not None:
         found["log"] = str(event.log.relative_to(out))
-    return found
+    return {name: word for name, word in found.items() if word}
 
 
-def _tables(plan: Plan, walk: Walk, out: Path) -> list[dict[str, str]]:
-    table = {"": "coverage, gyration and success of explorers", "-psd": "power spectra"}
-    return _files(plan, walk, out, {f"{k}.csv": v for k, v in table.items()})
-
-
-def _figures(plan: Plan, walk: Walk, out: Path) -> list[dict[str, str]]:
-    figure = {"": "walks of explorers", "-psd": "power spectra of actions"}
-    return _files(plan, walk, out, {f"{k}.png": v for k, v in figure.items()})
-
-
-def _files(
-    plan: Plan, walk: Walk, out: Path, titles: Mapping[str, str]
-) -> list[dict[str, str]]:
-    """The spectra alone for the experiment about them, all for the others."""
+def _files(plan: Plan, out: Path, titles: Mapping[str, str]) -> list[dict[str, str]]:
+    """The files of all rollouts; of the experiment about spectra, these alone."""
     return [
         {
             "path": str(walk.file(out, ending).relative_to(out)),
             "title": f"{walk.task}: {title}",
         }
+        for walk in plan.walks
         for ending, title in titles.items()
         if plan.experiment.walks != "psd" or "psd" in ending
     ]

@@ -21,22 +21,15 @@ from sfp.experiments.variants import VARIANTS
 Scale: TypeAlias = Literal["paper", "small"]
 Preset: TypeAlias = Literal["default", "paper"]
 PAPER_SEEDS = 10
+COUNTS = ("steps", "episodes", "epochs", "repetitions")
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """Numbers to use instead of an experiment's own; nothing is as in the grid.
+    """Numbers to use instead of an experiment's own; by default none.
 
-    Attributes:
-        methods: names of cells; `all` is every one the experiment has.
-        tasks: of the suite, with parameters or without.
-        seeds: of the runs.
-        steps: of every run.
-        episodes: recorded for the priors.
-        epochs: of the priors' fits.
-        repetitions: of walks.
-        settings: of the runs, by name.
-        preset: of fits and runs; `paper` is its protocol where ours is shorter.
+    `methods` are names of cells, and `all` alone is every one the experiment has. The
+    preset `paper` is the paper's protocol of fits and runs, where ours is shorter.
     """
 
     methods: tuple[str, ...] = ()
@@ -51,14 +44,13 @@ class Overrides:
 
     @property
     def words(self) -> list[str]:
-        """As options of `sfp reproduce`."""
+        """The same as options of `sfp reproduce`."""
         words: list[str] = []
-        for name in ("methods", "tasks", "seeds"):
+        for name in ("methods", "tasks", "seeds", *COUNTS):
             given = getattr(self, name)
-            words += [f"--{name}", *map(str, given)] if given else []
-        for name in ("steps", "episodes", "epochs", "repetitions"):
-            given = getattr(self, name)
-            words += [f"--{name}", str(given)] if given is not None else []
+            values = given if isinstance(given, tuple) else (given,)
+            if values not in ((), (None,)):
+                words += [f"--{name}", *map(str, values)]
         for name, value in self.settings.items():
             text = value if isinstance(value, str) else json.dumps(value)
             words += ["--set", f"{name}={text}"]
@@ -76,16 +68,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Plan:
-    """An experiment on a suite at a scale: all that it runs, in order.
-
-    Attributes:
-        name: of the experiment.
-        suite: its name.
-        scale: `paper` or `small`.
-        entries: its runs.
-        walks: or its walks.
-        overrides: what was changed.
-    """
+    """All runs or rollouts of an experiment on a suite at a scale, in order."""
 
     name: str
     suite: str
@@ -96,7 +79,6 @@ class Plan:
 
     @property
     def experiment(self) -> Experiment:
-        """What the paper says."""
         return EXPERIMENTS[self.name]
 
     @property
@@ -106,7 +88,7 @@ class Plan:
 
     @property
     def command(self) -> str:
-        """What repeats it, in any folder."""
+        """The command that repeats it, in any folder."""
         words = ["sfp", "reproduce", self.name, "--suite", self.suite]
         return shlex.join([*words, "--scale", self.scale, *self.overrides.words])
 
@@ -131,9 +113,8 @@ def make_plan(
             f"{suite}: add --suite {experiment.suites[0]}."
         )
     given = overrides or Overrides()
-    for count in ("steps", "episodes", "epochs", "repetitions"):
-        if getattr(given, count) is not None:
-            at_least(1, **{count: getattr(given, count)})
+    counts = {name: getattr(given, name) for name in COUNTS}
+    at_least(1, **{name: n for name, n in counts.items() if n is not None})
     at_least(0, **{"a seed": min(given.seeds, default=0)})
     chosen = _chosen(name, given)
     episodes = EPISODES if given.episodes is None else given.episodes
@@ -159,16 +140,15 @@ def make_plan(
             settings = make_settings(dict(given.settings), steps)
             recording = recording_for(base(task))
             for key in chosen:
-                variant = VARIANTS[key]
-                prior = variant.prior
+                variant, prior = VARIANTS[key], None
+                if variant.prior is not None:
+                    prior = PriorRecipe(recording, **fitting, **variant.prior)
                 cell = Cell(
                     task,
                     variant.method,
                     seed,
                     steps,
-                    prior=None
-                    if prior is None
-                    else PriorRecipe(recording, **fitting, **prior),
+                    prior=prior,
                     data=recording if variant.data else None,
                     settings=settings,
                     preset=given.preset,

@@ -13,13 +13,7 @@ from sfp.training.log import read_table
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a job is.
-
-    Attributes:
-        done: steps of a run, epochs of a fit.
-        success: the last success rate of a run.
-        held_out: the last held-out likelihood of a fit, in nats.
-    """
+    """Steps of a run or epochs of a fit, and its last success rate or held-out nats."""
 
     done: int = 0
     success: float | None = None
@@ -30,7 +24,7 @@ NOTHING = Progress()
 
 
 def read_progress(job: Job) -> Progress:
-    """What the files of a job say now; what cannot be read yet is nothing."""
+    """What the files of a job say now; a file that cannot be read yet says nothing."""
     readers = {"train": _of_run, "prior": _of_fit}
     try:
         return readers.get(job.kind, _of_other)(job)

@@ -15,6 +15,7 @@ from sfp.priors.conditioning import Conditioning
 from sfp.priors.fit import PRESETS
 from sfp.priors.store import (
     CONFIG,
+    find_prior,
     find_shipped,
     read_card,
     read_fingerprint,
@@ -31,15 +32,7 @@ as long as the preset says: cells of an experiment differ in what it compares on
 
 @dataclass(frozen=True)
 class Recording:
-    """Trajectories of a scripted policy, kept as a local Minari dataset.
-
-    Attributes:
-        task: where they are recorded.
-        episodes: how many.
-        steps: of each.
-        seed: of the recording.
-        expert: whether the task's own expert is recorded, not who reaches goals.
-    """
+    """Trajectories of a script, or of the task's expert, in a local Minari dataset."""
 
     task: str
     episodes: int = EPISODES
@@ -64,7 +57,6 @@ class Recording:
 
     @property
     def words(self) -> Words:
-        """The command that records it."""
         sizes = ("--episodes", str(self.episodes), "--steps", str(self.steps))
         named = ("--seed", str(self.seed), "--name", self.dataset)
         who = ("--policy", "expert") if self.expert else ()
@@ -72,12 +64,11 @@ class Recording:
 
     @property
     def marker(self) -> Path:
-        """The file that is there once it is recorded."""
         return minari.root() / self.dataset / "data" / "metadata.json"
 
     @property
     def fingerprint(self) -> str | None:
-        """What tells its actions from any other; None as long as it is not there."""
+        """What tells its actions from any other; None before it is recorded."""
         if not self.marker.is_file():
             return None
         return _recorded(self.dataset, self.marker, self.marker.stat().st_mtime_ns)
@@ -104,16 +95,9 @@ class Recording:
 class PriorRecipe:
     """How a prior is fitted.
 
-    Attributes:
-        recording: what it is learned from.
-        model: a name from `MODELS`.
-        past_actions: how many it sees.
-        state: whether it sees the state.
-        keep: share of the trajectories that are used.
-        uniform: share of them that is replaced by uniform actions.
-        epochs: of the fit; None is as many as the prior that ships had.
-        seed: of the fit.
-        preset: of `sfp fit`.
+    `keep` is the share of the trajectories that are used, `uniform` the share of them
+    that is replaced by uniform actions. Without `epochs`, a fit has as many as the
+    shipped prior had.
     """
 
     recording: Recording
@@ -144,7 +128,6 @@ class PriorRecipe:
 
     @property
     def length(self) -> int:
-        """Epochs of the fit."""
         usual = PRESETS[self.preset].epochs
         if self.preset == "default":
             usual = EPOCHS.get(self.recording.task, usual)
@@ -161,11 +144,17 @@ class PriorRecipe:
         return task if is_default and _ships(task) else None
 
     def find(self, out: Path) -> str:
-        """What `--prior` takes; a path, as a folder here may be called like one."""
-        return str(find_shipped(self.shipped) if self.shipped else self.folder(out))
+        """What `--prior` takes: a shipped prior by its name, which any machine knows.
+
+        Where a folder has the same name, which would go first, it is a path.
+        """
+        if self.shipped is None:
+            return str(self.folder(out))
+        path = find_shipped(self.shipped)
+        return self.shipped if find_prior(self.shipped) == path else str(path)
 
     def fingerprint(self, out: Path) -> str | None:
-        """What tells it from any other; None as long as it is not fitted."""
+        """What tells it from any other; None before it is fitted."""
         if not self.shipped and not (self.folder(out) / CONFIG).is_file():
             return None
         return _fingerprint(self.find(out))
@@ -175,7 +164,6 @@ class PriorRecipe:
         return out / "priors" / self.slug
 
     def words(self, out: Path) -> Words:
-        """The command that fits it."""
         words = ["fit", self.recording.dataset, "--out", str(self.folder(out))]
         words += ["--model", self.model, "--past-actions", str(self.past_actions)]
         words += ["--state"] if self.state else []
@@ -207,7 +195,6 @@ class PriorRecipe:
 
     @property
     def sees(self) -> Conditioning:
-        """What it is conditioned on."""
         return Conditioning(self.past_actions, self.state)
 
 

@@ -15,11 +15,8 @@ SHARES = (0.75, 0.5, 0.25)
 class Variant:
     """A method with all it is given.
 
-    Attributes:
-        method: a name from `METHODS`.
-        prior: fields of the `PriorRecipe` it takes, those that are not the default;
-            None if it takes none.
-        data: whether it is given the recordings in training.
+    `prior` has the fields of the `PriorRecipe` that are not the default, or is None for
+    a method without a prior; `data` says whether it learns from the recordings.
     """
 
     method: str

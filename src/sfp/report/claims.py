@@ -41,15 +41,9 @@ SCORES: dict[Measure, Callable[[Group], np.ndarray]] = {
 
 @dataclass(frozen=True)
 class Claim:
-    """That one method does better than another, or that a method solves nothing.
+    """One method does better than another; without `better`, `worse` solves nothing.
 
-    Attributes:
-        text: what is claimed.
-        better: label of the method that should do better; empty: `worse` should fail.
-        worse: label of the other.
-        tasks: where.
-        measure: by which measure; a method that should fail is measured by `solved`.
-        share: of the other's return that the first should exceed.
+    The first should exceed `share` of the other's return.
     """
 
     text: str
@@ -61,7 +55,6 @@ class Claim:
 
     @property
     def tested(self) -> str:
-        """In short."""
         if not self.better:
             return f"{self.worse} solves none"
         share = "" if self.share == 1.0 else f"{self.share:g} x "
@@ -73,9 +66,7 @@ class Pair:
     """One label against another, on the tasks that both have.
 
     Attributes:
-        tasks: that both have.
         gap: by how much the first is better, or the share of runs that should be none.
-        test: of that.
         even: whether all runs have ended, those of a task after as many steps.
         better: probability that a run of the first beats one of the second.
     """
@@ -92,11 +83,10 @@ class Checked:
     """A claim, and what came of it.
 
     Attributes:
-        claim: what is claimed.
         pair: what was measured; None if there are no runs for it.
         verdict: `holds`, `does not`, `undecided`, `not run`, or how many runs it needs.
         more: p of the claim after Holm's correction; None if it was not tested.
-        less: p of its opposite, the same.
+        less: p of its opposite, corrected too.
     """
 
     claim: Claim

@@ -20,14 +20,7 @@ from sfp.report.groups import (
     find_budgets,
     group_runs,
 )
-from sfp.report.stats import (
-    PAPER,
-    Estimate,
-    Protocol,
-    estimate,
-    iqm,
-    mean,
-)
+from sfp.report.stats import PAPER, Estimate, Protocol, estimate, iqm, mean
 
 STATISTICS = {"mean": mean, "IQM": iqm}
 OURS = "sfp"
@@ -46,18 +39,14 @@ Bars = list[tuple[str, Estimate]]
 
 @dataclass(frozen=True)
 class Final:
-    """How a label ended on a task.
+    """How the runs of a label ended on a task.
 
     Attributes:
-        task: where.
-        label: who.
         found: mean final return, with its interval.
-        last: mean return of the very last one.
+        last: mean return of the last evaluation.
         success: mean success of the last evaluation, if the task tells it.
-        solved: runs that solved it.
-        solved_at: the median of their steps.
+        solved_at: the median step of the runs that solved it.
         steps: where the shortest run ended.
-        finished: whether all of them did.
     """
 
     task: str
@@ -72,7 +61,6 @@ class Final:
 
     @property
     def n(self) -> int:
-        """Seeds."""
         return self.found.n
 
     @property
@@ -94,16 +82,13 @@ class Comparison:
     """Everything that a section's runs show.
 
     Attributes:
-        groups: runs by task and label.
-        tasks: in order.
         labels: the reference first; the index decides colour and style.
         panels: curves by task and metric.
         averaged: the tasks that are averaged over.
         overall: curves over those tasks, by statistic; empty for a single one.
-        finals: per task and label.
         totals: final return over those tasks, by statistic, then label.
         reference: the label that others are compared with.
-        against: what came of each of the others, by label.
+        against: the result of that comparison, by label.
         claims: what the paper says, and what came of it.
         notes: what readers should know.
     """
@@ -131,13 +116,13 @@ class Comparison:
 
     @property
     def bars(self) -> dict[str, Bars]:
-        """Final return of each method, per task and over those that are averaged."""
         found: dict[str, Bars] = {}
         for final in self.finals:
             found.setdefault(final.task, []).append((final.label, final.found))
-        for name, totals in self.totals.items() if self.everywhere else ():
-            found[f"{name} over {self.everywhere}"] = list(totals.items())
-        return {name: rows for name, rows in found.items() if rows}
+        for name, totals in self.totals.items():
+            if self.everywhere and totals:
+                found[f"{name} over {self.everywhere}"] = list(totals.items())
+        return found
 
     @property
     def beaten(self) -> Bars:
@@ -161,41 +146,35 @@ def _height(curves: Sequence[Curve]) -> float:
 
 
 def listed(tasks: Sequence[str]) -> str:
-    """Their names, or how many they are."""
     return ", ".join(tasks) if len(tasks) <= NAMED else f"{len(tasks)} tasks"
 
 
 def compare(
     section: Section, rng: np.random.Generator, protocol: Protocol = PAPER
 ) -> Comparison:
-    """Compare the runs of a section.
-
-    Args:
-        section: what was read.
-        rng: for the bootstrap.
-        protocol: smoothing and intervals.
-    """
+    """Compare the runs of a section; `rng` is for the bootstrap."""
     groups, notes = group_runs(section.runs)
     tasks = tuple(dict.fromkeys(group.task for group in groups))
     reference = _reference(groups)
     others = (group.label for group in groups)
     labels = tuple(dict.fromkeys([reference, *others])) if groups else ()
     groups.sort(key=lambda group: (tasks.index(group.task), labels.index(group.label)))
-    panels = {}
+    panels: dict[tuple[str, str], list[Curve]] = {}
     for task in tasks:
         for metric in METRICS:
             kin = [group for group in groups if group.task == task]
-            found = [curve(group, metric, rng, protocol) for group in kin]
-            panels[task, metric] = [kept for kept in found if kept is not None]
+            drawn = [curve(group, metric, rng, protocol) for group in kin]
+            if kept := [one for one in drawn if one is not None]:
+                panels[task, metric] = kept
     averaged = section.tasks or tasks
     whole, gaps = _whole(groups, averaged, labels)
-    against = _against(groups, labels, reference, rng, protocol)
+    against = _against(groups, labels, rng, protocol)
     claims = check(section.claims, groups, rng, protocol)
     return Comparison(
         groups=tuple(groups),
         tasks=tasks,
         labels=labels,
-        panels={key: found for key, found in panels.items() if found},
+        panels=panels,
         averaged=averaged,
         overall=_overall(whole, rng, protocol),
         finals=[_final(group, rng, protocol) for group in groups if group.scored],
@@ -238,7 +217,6 @@ def points(found: Sequence[Curve], x: str = "step") -> list[dict[str, Any]]:
 
 
 def final_rows(found: Comparison) -> list[dict[str, Any]]:
-    """How every method ended on every task."""
     return [
         {
             "task": final.task,
@@ -259,26 +237,32 @@ def final_rows(found: Comparison) -> list[dict[str, Any]]:
 
 
 def claim_rows(found: Comparison) -> list[dict[str, Any]]:
-    """What is claimed, and what came of it."""
     rows = []
     for one in found.claims:
         claim, pair = one.claim, one.pair
-        row: dict[str, Any] = {"claim": claim.text}
-        row |= {"better": claim.better, "worse": claim.worse, "share": claim.share}
-        row |= {"tasks": " ".join(pair.tasks if pair else claim.tasks)}
-        row |= {"measure": MEASURES[claim.measure]}
-        row |= {"difference": None if pair is None else float(pair.gap.value)}
-        row |= ends(pair.gap if pair else None)
-        row |= {"n": pair.gap.n if pair else 0, "verdict": one.verdict}
         test = pair.test if pair and one.more is not None else None
-        row |= {"p": test and test.more, "p holm": one.more}
-        row |= {"opposite p": test and test.less, "opposite p holm": one.less}
-        rows.append(row)
+        rows.append(
+            {
+                "claim": claim.text,
+                "better": claim.better,
+                "worse": claim.worse,
+                "share": claim.share,
+                "tasks": " ".join(pair.tasks if pair else claim.tasks),
+                "measure": MEASURES[claim.measure],
+                "difference": None if pair is None else float(pair.gap.value),
+                **ends(pair.gap if pair else None),
+                "n": pair.gap.n if pair else 0,
+                "verdict": one.verdict,
+                "p": test and test.more,
+                "p holm": one.more,
+                "opposite p": test and test.less,
+                "opposite p holm": one.less,
+            }
+        )
     return rows
 
 
 def ends(found: Estimate | None) -> dict[str, float | None]:
-    """An interval's ends, as columns."""
     pair = (None, None) if found is None else (found.low, found.high)
     low, high = (None if end is None else float(end) for end in pair)
     return {"low": low, "high": high}
@@ -330,13 +314,14 @@ def _whole(
 def _overall(
     whole: dict[str, list[Group]], rng: np.random.Generator, protocol: Protocol
 ) -> dict[str, list[Curve]]:
-    overall = {}
+    overall: dict[str, list[Curve]] = {}
     several = [kin for kin in whole.values() if len(kin) > 1]
     budgets = find_budgets([group for kin in several for group in kin])
     for name, statistic in STATISTICS.items():
         found = [aggregate(kin, budgets, rng, protocol, statistic) for kin in several]
-        overall[name] = [kept for kept in found if kept is not None]
-    return {name: found for name, found in overall.items() if found}
+        if kept := [one for one in found if one is not None]:
+            overall[name] = kept
+    return overall
 
 
 def _reference(groups: Sequence[Group]) -> str:
@@ -347,13 +332,12 @@ def _reference(groups: Sequence[Group]) -> str:
 def _against(
     groups: Sequence[Group],
     labels: Sequence[str],
-    reference: str,
     rng: np.random.Generator,
     protocol: Protocol,
 ) -> dict[str, Checked]:
-    """The reference ends with more return than each of the others: what of that."""
+    """Check that the reference ends with more return than each of the others."""
     tasks = tuple(group.task for group in groups)
-    claims = [Claim("", reference, label, tasks) for label in labels[1:]]
+    claims = [Claim("", labels[0], label, tasks) for label in labels[1:]]
     found = check(claims, groups, rng, protocol)
     return {one.claim.worse: one for one in found if one.pair is not None}
 

@@ -24,13 +24,10 @@ from sfp.training.trained import Trained
 
 
 def runs_figure(runs: Sequence[RunRecord], walks: dict[Path, list[Walk]]) -> Figure:
-    """A row per task: return, success and λ over steps, and walks of trained policies.
+    """A row per task: return, success and λ over steps, and paths of trained policies.
 
-    Nothing is smoothed. Seeds are thin lines, their mean a thick one.
-
-    Args:
-        runs: of one task or several.
-        walks: test episodes in a point-maze, by the run's folder.
+    Nothing is smoothed. Seeds are thin lines, their mean a thick one. `walks` has test
+    episodes in a point-maze, by the run's folder.
     """
     section, raw = Section("runs", "Runs", runs=tuple(runs)), Protocol(window=1)
     found = compare(section, np.random.default_rng(0), raw)
@@ -64,12 +61,9 @@ def runs_figure(runs: Sequence[RunRecord], walks: dict[Path, list[Walk]]) -> Fig
 
 @dataclass(frozen=True)
 class Walk:
-    """A test episode in a point-maze, in cells.
+    """A test episode in a point-maze: all positions and the goal, in cells.
 
-    Attributes:
-        path: all positions, the first one included.
-        goal: where it should go.
-        reached: the step that first met the goal, if one did.
+    `reached` is the step that first met the goal, if one did.
     """
 
     path: np.ndarray
@@ -93,7 +87,7 @@ def play_walks(run: RunRecord, episodes: int = 5) -> list[Walk]:
 
 
 def is_maze(run: RunRecord) -> bool:
-    """Whether its walks can be drawn, and there is a policy to walk."""
+    """Whether a run's test episodes can be drawn: it has a map and a policy."""
     if run.task.endswith(".txt"):  # which may be another map by now
         return False
     try:
@@ -105,7 +99,6 @@ def is_maze(run: RunRecord) -> bool:
 
 
 def layout_of(task: str) -> Layout:
-    """The map of a point-maze."""
     layout = get_task(task).layout
     if layout is None:
         raise SfpError(f"task {task!r} is not a point-maze.")

@@ -19,8 +19,6 @@ WORDS = ("name", "title", "claim", "suite", "scale", "command")
 
 @dataclass(frozen=True)
 class Attachment:
-    """A table or a picture that was made elsewhere: its file and its title."""
-
     path: Path
     title: str
 
@@ -30,13 +28,10 @@ class Section:
     """An experiment, or a folder of runs.
 
     Attributes:
-        name: short and its own, for addresses and folders.
-        title: for people.
+        name: unique, for addresses and folders.
         claim: what the paper says, if the experiment names it.
-        command: that made it.
-        runs: those that could be read.
         missing: folders of runs that are not there yet.
-        tasks: that are averaged over; empty: all.
+        tasks: the tasks that are averaged over; empty: all.
         claims: what the paper says, one by one.
         tables: CSV files to show.
         figures: PNG or SVG files to show.
@@ -57,7 +52,6 @@ class Section:
 def read_experiment(
     root: Path, path: Path, runs: dict[Path, RunRecord], warnings: list[str]
 ) -> Section:
-    """The section that an `experiment.json` describes."""
     check_inside(root, path)
     held = read_json(path, "Expected what `sfp reproduce` wrote.")
     if held.get("format") != FORMAT:

@@ -23,19 +23,12 @@ Line = tuple[np.ndarray, np.ndarray]
 """Steps and values of one run."""
 
 LARGEST = 1e100
-"""Beyond it a number is none: its squares and sums are not finite."""
+"""A larger number counts as none: its squares and sums are not finite."""
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A column of a run's tables, and how it is drawn.
-
-    Attributes:
-        table: `eval` or `train`.
-        column: its name there.
-        title: above the panel.
-        unit: whether it lies in [0, 1].
-    """
+    """A column of a run's table; a metric without `unit` is not limited to [0, 1]."""
 
     table: str
     column: str
@@ -52,13 +45,9 @@ METRICS = {
 
 @dataclass(frozen=True)
 class Group:
-    """Runs of one task under one label.
+    """Runs of one task under one label, one per seed.
 
-    Attributes:
-        task: of all.
-        label: of all.
-        runs: those that count, one per seed.
-        unfinished: those that are still going beside finished ones: drawn, not counted.
+    `unfinished` are still going beside finished ones: they are drawn, not counted.
     """
 
     task: str
@@ -68,11 +57,9 @@ class Group:
 
     @property
     def finished(self) -> bool:
-        """Whether the runs that count have ended."""
         return all(run.end is not None for run in self.runs)
 
     def lines(self, metric: str, *, counted: bool = True) -> dict[int, Line]:
-        """A metric of every seed that has it."""
         runs = self.runs if counted else self.unfinished
         found = {run.seed: line(run, metric) for run in runs}
         return {seed: kept for seed, kept in found.items() if len(kept[0])}
@@ -88,7 +75,6 @@ class Group:
         return [run for run in self.runs if run.seed in held]
 
     def finals(self) -> np.ndarray:
-        """Every run's own final return."""
         return np.array([final(values) for _, values in self.lines("return").values()])
 
     def times(self) -> np.ndarray:
@@ -100,7 +86,6 @@ class Group:
         return np.array(found, float)
 
     def solved(self) -> Count:
-        """How many runs solved the task, of how many."""
         return int(self.times()[:, 1].sum()), len(self.scored)
 
     def at_once(self) -> np.ndarray:
@@ -111,13 +96,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Curve:
-    """A label's learning curve with its interval, and the runs behind it.
+    """A label's smoothed learning curve with its interval, and the raw lines by seed.
 
-    Attributes:
-        label: in the legend.
-        x: steps, or shares of the budget.
-        found: the smoothed curve and its interval.
-        seeds: raw lines by seed.
+    `x` are steps, or shares of the budget.
     """
 
     label: str
@@ -132,7 +113,6 @@ class Curve:
 
     @property
     def x_name(self) -> str:
-        """Below the axis."""
         return "environment steps" if self.steps else "share of each task's steps"
 
 
@@ -220,7 +200,6 @@ def aggregate(
 
 
 def line(run: RunRecord, metric: str) -> Line:
-    """A run's own steps and values of a metric."""
     chosen = METRICS[metric]
     rows = run.eval if chosen.table == "eval" else run.train
     steps, found = column(rows, chosen.column)
@@ -253,19 +232,19 @@ def _group(task: str, label: str, found: dict[int, RunRecord]) -> Group:
 
 
 def _oddities(group: Group) -> list[str]:
-    """What readers should know of a group."""
     name, found = f"{group.label} on {group.task}", []
     lengths = sorted({run.steps for run in group.runs})
     if len(lengths) > 1 and group.finished:
+        listed = ", ".join(f"{steps:,}" for steps in lengths)
         found.append(
-            f"{name}: runs end at different steps ({', '.join(map(_number, lengths))});"
-            " curves show the steps that all have, final values are each run's own."
+            f"{name}: runs end at different steps ({listed}); curves show the steps "
+            "that all have, final values are each run's own."
         )
     if not group.finished:
         found.append(f"{name}: no run is finished; what is shown is not final.")
     for run in group.unfinished:
         found.append(
-            f"{name}: seed {run.seed} is at {_number(run.steps)} steps, not finished; "
+            f"{name}: seed {run.seed} is at {run.steps:,} steps, not finished; "
             "it is drawn but not counted."
         )
     for run in group.runs:
@@ -274,7 +253,3 @@ def _oddities(group: Group) -> list[str]:
         if not run.eval:
             found.append(f"{name}: seed {run.seed} has no evaluation yet.")
     return found
-
-
-def _number(count: int) -> str:
-    return f"{count:,}"

@@ -60,7 +60,7 @@ def claims(found: Comparison) -> str:
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Lines with bars; a bar or a line's end in a cell would break it."""
+    """A bar or a line's end in a cell would break the table."""
     lines = [head, ["---"] * len(head), *rows]
     safe = [
         [" ".join(cell.split()).replace("|", "\\|") for cell in line] for line in lines

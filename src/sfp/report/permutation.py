@@ -29,13 +29,10 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a test says of a claim.
+    """One-sided p of a claim, and of its opposite.
 
-    Attributes:
-        more: one-sided p of the claim.
-        less: one-sided p of its opposite.
-        least: the smallest p that so many runs could have had.
-        reach: the same for so many runs per task and method.
+    `least` is the smallest p that so many runs could have had; `reach` tells the same
+    for any number of runs per task and method.
     """
 
     more: float

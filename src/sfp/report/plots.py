@@ -99,7 +99,6 @@ def draw_panel(
 
 
 def overall_figure(found: Comparison) -> Figure | None:
-    """The return over all tasks: mean and IQM."""
     if not found.overall:
         return None
     figure, axes = _grid(len(found.overall))
@@ -114,7 +113,6 @@ def overall_figure(found: Comparison) -> Figure | None:
 
 
 def final_figure(found: Comparison) -> Figure | None:
-    """Final return per task and over all, as bars with intervals."""
     bars = found.bars
     if not bars:
         return None

@@ -26,16 +26,9 @@ class RunRecord:
     """What a run folder tells of itself.
 
     Attributes:
-        folder: where it lies.
-        task: its task.
-        method: its method.
-        seed: its seed.
-        settings: everything else in its configuration, flat.
-        train: the rows of `train.csv`.
-        eval: the rows of `eval.csv`.
-        variant: the settings in which it differs from its kin, as text.
+        settings: all of its configuration but task, method and seed, flat.
+        variant: the settings in which it differs from other runs of its method.
         name: what an experiment calls its method, if it does.
-        config: its configuration as it stands.
         versions: of the packages that it began with.
         end: what `finished.json` says; None while it is not finished.
         verified: whether its files were checked against their digests.
@@ -57,18 +50,15 @@ class RunRecord:
 
     @property
     def label(self) -> str:
-        """For legends: the method and its variant."""
         return f"{self.name or self.method} {self.variant}".strip()
 
     @property
     def steps(self) -> int:
-        """How far it got."""
         rows = [*self.train[-1:], *self.eval[-1:]]
         return max((int(row["step"] or 0) for row in rows), default=0)
 
     @property
     def solved_at(self) -> int | None:
-        """The step at which its task was solved."""
         return solved_at(self.eval)
 
 
@@ -78,7 +68,6 @@ def read_runs(folders: Sequence[Path]) -> list[RunRecord]:
 
 
 def read_run(folder: Path) -> RunRecord:
-    """Read one run folder, finished or not."""
     foreign = f"{folder} is no run: expected what `sfp train` wrote"
     try:
         config = read_json(folder / CONFIG, "")
@@ -174,7 +163,6 @@ def _check_whole(run: RunRecord) -> None:
 
 
 def _rising(folder: Path, name: str) -> list[Row]:
-    """A table whose steps rise."""
     rows = read_table(folder, name)
     steps = [row["step"] or 0 for row in rows]
     if any(after <= before for before, after in itertools.pairwise(steps)):

@@ -36,7 +36,7 @@ RESERVED = ("summary", "runs", "reading", "warnings")
 
 @dataclass(frozen=True)
 class Results:
-    """All sections of a folder, and what was left out of them."""
+    """The sections of a folder, and warnings about what was left out."""
 
     root: Path
     sections: tuple[Section, ...]
@@ -50,9 +50,9 @@ def read_results(root: Path) -> Results:
     warnings: list[str] = []
     folders, experiments, explored, saved = _search(root, warnings)
     runs: dict[Path, RunRecord] = {}
+    held = (*sorted(RUN_FILES), "timing.csv", CHECKSUMS)
     for folder in folders:
         try:
-            held = (*sorted(RUN_FILES), "timing.csv", CHECKSUMS)
             check_inside(root, *(folder / name for name in held))
             runs[folder] = read_run(folder)
         except UNREADABLE as error:

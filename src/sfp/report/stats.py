@@ -29,13 +29,9 @@ CHUNK = 4_000_000
 
 @dataclass(frozen=True)
 class Protocol:
-    """How numbers are made; the defaults are the paper's, but for `kind`.
+    """How numbers are made, by default as in the paper, whose `kind` is `basic`.
 
-    Attributes:
-        window: evaluations that curves are smoothed over.
-        kind: of interval; the paper's is `basic`.
-        level: of confidence.
-        repetitions: of the bootstrap.
+    Curves are smoothed over `window` evaluations; `repetitions` are of the bootstrap.
     """
 
     window: int = 5
@@ -56,11 +52,8 @@ PAPER = Protocol()
 class Estimate:
     """A number, or a curve of them, with its interval.
 
-    Attributes:
-        value: the estimate.
-        low: lower end of the interval; None if a task has a single seed.
-        high: upper end.
-        n: seeds per task, the fewest.
+    There is no interval if a task has a single seed; `n` counts the seeds per task, the
+    fewest.
     """
 
     value: np.ndarray
@@ -134,12 +127,6 @@ def estimate(
     Every repetition draws, within each task, as many seeds as there are, with
     replacement; with q the quantiles of the statistic θ* over repetitions the interval
     is [q_low, q_high] (`percentile`) or [2θ - q_high, 2θ - q_low] (`basic`).
-
-    Args:
-        strata: scores of one task each.
-        rng: draws the seeds.
-        statistic: `mean`, `iqm` or another.
-        protocol: kind and level of the interval, repetitions.
     """
     _check(strata)
     value, n = statistic(strata), min(len(scores) for scores in strata)
@@ -230,7 +217,6 @@ def _resample(scores: np.ndarray, count: int, rng: np.random.Generator) -> np.nd
 def _repeat(
     draw: Callable[[int], np.ndarray], size: int, repetitions: int
 ) -> np.ndarray:
-    """All repetitions, a chunk at a time."""
     step = max(1, CHUNK // max(1, size))
     counts = [min(step, repetitions - i) for i in range(0, repetitions, step)]
     return np.concatenate([draw(count) for count in counts])

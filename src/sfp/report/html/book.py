@@ -21,45 +21,22 @@ class Book:
         self.data: dict[str, Any] = {}
 
     def chart(self, chart: Chart, title: str, link: str) -> str:
-        """A figure that answers the pointer.
-
-        Args:
-            chart: what is drawn.
-            title: above it.
-            link: to its numbers, HTML.
-        """
-        key = self._keep(chart)
-        head = caption(title, link)
-        return f'<figure class="chart" data-chart="{key}">{head}{chart.svg}</figure>'
+        return self._keep(chart, "chart", caption(title, link))
 
     def replay(self, chart: Chart, title: str, link: str, more: str, look: str) -> str:
-        """A figure that can be played.
+        return self._keep(chart, f"replay {look}", caption(title, link, more), PLAYER)
 
-        Args:
-            chart: what is drawn.
-            title: above it.
-            link: to its numbers, HTML.
-            more: a smaller line below the title.
-            look: the classes that give it a colour.
-        """
-        key, head = self._keep(chart), caption(title, link, more)
-        return (
-            f'<figure class="replay {look}" data-chart="{key}">{head}{chart.svg}'
-            f"{PLAYER}</figure>"
-        )
-
-    def _keep(self, chart: Chart) -> str:
+    def _keep(self, chart: Chart, look: str, above: str, below: str = "") -> str:
         key = str(len(self.data))
         self.data[key] = chart.data
-        return key
+        head = f'<figure class="{look}" data-chart="{key}">'
+        return f"{head}{above}{chart.svg}{below}</figure>"
 
 
 def still(content: str, title: str, link: str = "") -> str:
-    """A figure that does not move: an SVG or an image, HTML."""
     return f"<figure>{caption(title, link)}{content}</figure>"
 
 
 def caption(title: str, link: str = "", more: str = "") -> str:
-    """A figure's title, a smaller line and the link to its numbers."""
     small = f"<small>{escape(more)}</small>" if more else ""
     return f"<figcaption><span>{escape(title)}{small}</span>{link}</figcaption>"

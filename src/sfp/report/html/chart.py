@@ -21,12 +21,7 @@ SMALLEST = 1e-100
 
 @dataclass(frozen=True)
 class Axes:
-    """Where values lie in a chart.
-
-    Attributes:
-        x: the range of the horizontal axis.
-        y: of the vertical one.
-    """
+    """The ranges of a chart's axes, and where values lie in it."""
 
     x: tuple[float, float]
     y: tuple[float, float]
@@ -68,17 +63,12 @@ def line_chart(
 ) -> Chart:
     """Curves with bands; the runs behind them are there but hidden.
 
-    Args:
-        curves: one per method.
-        labels: all methods of the section: their order decides colours.
-        title: for those who cannot see it.
-        x_name: below the axis.
-        unit: values lie in [0, 1].
-        least: how high the axis reaches at least.
+    The order of `labels` decides colours, `title` is for readers who cannot see the
+    chart, and the axis reaches at least as high as `least`.
     """
     heights = (0.0, 1.04) if unit else _heights(curves, least)
     steps = [x for one in curves for x in (one.x, *(x for x, _ in one.seeds.values()))]
-    axes = Axes(_span(steps), heights)
+    axes = Axes(span(steps), heights)
     layers, series = [], []
     for one in curves:
         i = labels.index(one.label)
@@ -94,14 +84,8 @@ def phase_chart(
     *,
     title: str,
 ) -> Chart:
-    """λ against return: a path through training per method, a dot per evaluation.
-
-    Args:
-        found: label, steps, λ and return.
-        labels: all methods of the section.
-        title: for those who cannot see it.
-    """
-    axes = Axes((0.0, 1.0), _span([values for *_, values in found], room=0.04))
+    """λ against return: a path through training per method, a dot per evaluation."""
+    axes = Axes((0.0, 1.0), span([values for *_, values in found], room=0.04))
     layers, series = [], []
     for label, steps, mixing, values in found:
         i, x, y = labels.index(label), axes.across(mixing), axes.down(values)
@@ -180,7 +164,6 @@ def numbers(values: Iterable[float]) -> list[float | int | None]:
 
 
 def points(x: np.ndarray, y: np.ndarray) -> str:
-    """Coordinates for a polyline."""
     kept = np.isfinite(y)
     return " ".join(
         f"{a:.1f},{b:.1f}" for a, b in zip(x[kept], y[kept], strict=True)
@@ -229,10 +212,10 @@ def _heights(curves: Sequence[Curve], least: float) -> tuple[float, float]:
     values = [np.full(1, least), *(one.found.value for one in curves)]
     values += [v for one in curves for _, v in one.seeds.values()]
     ends = [end for one in curves for end in (one.found.low, one.found.high)]
-    return _span([*values, *(end for end in ends if end is not None)], room=0.04)
+    return span([*values, *(end for end in ends if end is not None)], room=0.04)
 
 
-def _span(values: Sequence[np.ndarray], *, room: float = 0.0) -> tuple[float, float]:
+def span(values: Sequence[np.ndarray], *, room: float = 0.0) -> tuple[float, float]:
     """A range around all finite values, zero included, with some room, never empty."""
     joined = np.concatenate([np.ravel(v) for v in values])
     joined = joined[np.isfinite(joined)]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from html import escape
 
-from sfp.report.html.chart import WIDTH, brief, look, ticks
+from sfp.report.html.chart import WIDTH, brief, look, span, ticks
 from sfp.report.stats import Estimate, shown
 
 ROW, PAD, FOOT = 36, 8, 34
@@ -21,20 +21,17 @@ def forest(
     title: str,
     x_name: str,
     mark: float | None = None,
-    span: tuple[float, float] | None = None,
 ) -> str:
     """A chart with a row per label.
 
-    Args:
-        rows: labels and what was found.
-        labels: all methods of the section: their order decides colours.
-        title: for those who cannot see it.
-        x_name: below the axis.
-        mark: draw points around this value instead of bars from zero.
-        span: the range of the axis; by default all of the rows.
+    With a `mark`, points are drawn around this value in the middle of the axis, instead
+    of bars from zero.
     """
-    low, high = span or _span([found for _, found in rows])
     floor = PAD + ROW * len(rows)
+    low, high = 0.0, 2 * (mark or 0.0)
+    if mark is None:
+        known = [end for _, one in rows for end in (one.value, one.low, one.high)]
+        low, high = span([end for end in known if end is not None], room=0.02)
 
     def across(value: float) -> float:
         return PAD + (value - low) / (high - low) * (WIDTH - 2 * PAD)
@@ -53,7 +50,7 @@ def forest(
         parts.append(f'<line class="mark" x1="{x}" x2="{x}" y1="{PAD}" y2="{floor}"/>')
     for i, (label, found) in enumerate(rows):
         top = PAD + ROW * i
-        drawn = _point(found, across, top) if mark else _bar(found, across, top)
+        drawn = _value(found, across, top, is_point=mark is not None)
         parts.append(
             f'<g class="m {look(labels.index(label))}"><title>{escape(label)}: '
             f"{escape(str(found))}</title>{_words(label, found, top)}{drawn}"
@@ -79,22 +76,17 @@ def _words(label: str, found: Estimate, top: int) -> str:
     )
 
 
-def _bar(found: Estimate, across: Scale, top: int) -> str:
+def _value(found: Estimate, across: Scale, top: int, *, is_point: bool) -> str:
     value = float(found.value)
     if not math.isfinite(value):
         return ""
+    if is_point:
+        return f'<circle class="dot" cx="{across(value):.1f}" cy="{top + 25}" r="4.5"/>'
     left, right = sorted((across(0.0), across(value)))
     return (
         f'<rect class="bar" x="{left:.1f}" y="{top + 18}" '
         f'width="{max(1.0, right - left):.1f}" height="13"/>'
     )
-
-
-def _point(found: Estimate, across: Scale, top: int) -> str:
-    value = float(found.value)
-    if not math.isfinite(value):
-        return ""
-    return f'<circle class="dot" cx="{across(value):.1f}" cy="{top + 25}" r="4.5"/>'
 
 
 def _whisker(found: Estimate, across: Scale, top: int) -> str:
@@ -107,15 +99,3 @@ def _whisker(found: Estimate, across: Scale, top: int) -> str:
         f'<path class="whisker" d="M{across(left):.1f} {top + 20}v10m0-5'
         f'H{across(right):.1f}m0-5v10"/>'
     )
-
-
-def _span(found: Sequence[Estimate]) -> tuple[float, float]:
-    """A range around all finite values and intervals, zero included, never empty."""
-    ends = [0.0]
-    for one in found:
-        known = (one.value, one.low, one.high)
-        ends += [float(end) for end in known if end is not None]
-    ends = [end for end in ends if math.isfinite(end)]
-    low, high = min(ends), max(ends)
-    room = 0.02 * (high - low)
-    return (low - room if low < 0 else low, high + room) if room else (0.0, 1.0)

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from sfp.errors import LONG, SfpError
 from sfp.report.stats import shown
+from sfp.report.tables import csv_text
 
 Rows = Sequence[dict[str, Any]]
 
@@ -41,10 +42,8 @@ def text(value: Any) -> str:
 def table(rows: Rows, *, raw: Sequence[str] = (), by: str | None = None) -> str:
     """Rows with the same keys; numbers stand on the right.
 
-    Args:
-        rows: at least one.
-        raw: columns that hold HTML already.
-        by: a column that becomes a line above the rows that share it.
+    The columns in `raw` hold HTML already; the column `by` becomes a line above the
+    rows that share it.
     """
     names = [name for name in rows[0] if name != by]
     numbers = {
@@ -73,24 +72,21 @@ def table(rows: Rows, *, raw: Sequence[str] = (), by: str | None = None) -> str:
     )
 
 
-def csv_text(rows: Rows) -> str:
-    """Rows as CSV, numbers to six digits."""
-    if not rows:
+def notes(title: str, lines: Sequence[str], attributes: str = "") -> str:
+    """A box with a line each; nothing if there are none."""
+    if not lines:
         return ""
-    file = io.StringIO()
-    out = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-    out.writeheader()
-    out.writerows({k: _digits(v) for k, v in row.items()} for row in rows)
-    return file.getvalue()
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f'<div class="warnings"{attributes}><p>{title}</p><ul>{items}</ul></div>'
 
 
 def csv_link(rows: Rows, name: str) -> str:
-    """A link that saves the rows: the data is in the link itself."""
-    return data_link(csv_text(rows), f"{name}.csv")
+    """A link that saves the rows, numbers to six digits: it holds them itself."""
+    short = [{key: _digits(value) for key, value in row.items()} for row in rows]
+    return data_link(csv_text(short), f"{name}.csv")
 
 
 def data_link(content: str, name: str) -> str:
-    """A link that saves a text."""
     address = "data:text/csv;charset=utf-8," + quote(
         content, safe=",.;:/ +-_()=", errors="replace"
     )

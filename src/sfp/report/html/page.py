@@ -10,35 +10,31 @@ from importlib.resources import files
 from sfp.report.comparison import Comparison
 from sfp.report.experiment import Section
 from sfp.report.html.book import Book
-from sfp.report.html.markup import script_json
+from sfp.report.html.markup import notes, script_json
 from sfp.report.html.panels import Replays
 from sfp.report.html.provenance import provenance
 from sfp.report.html.section import render
 from sfp.report.html.standings import glance
+from sfp.report.records import RunRecord
 from sfp.report.results import Results
 from sfp.report.stats import Protocol
 
+Compared = Sequence[tuple[Section, Comparison, Replays]]
+"""Every section, what it shows, and episodes to watch."""
+
 
 def page(
-    results: Results,
-    compared: Sequence[tuple[Section, Comparison, Replays]],
-    warnings: list[str],
-    protocol: Protocol,
+    results: Results, compared: Compared, warnings: list[str], protocol: Protocol
 ) -> str:
     """One HTML document that needs no other file.
 
-    Args:
-        results: what was read.
-        compared: every section, what it shows, and episodes to watch.
-        warnings: what readers should know about all of it; grows by what cannot be
-            shown.
-        protocol: that the numbers were made with.
+    `warnings` grows by what cannot be shown.
     """
     book = Book()
     sections = "".join(render(*one, book, warnings) for one in compared)
     runs = {run.folder: run for section, *_ in compared for run in section.runs}
     name = results.root.resolve().name or "results"
-    origin = provenance(results.root, list(runs.values())) if runs else ""
+    origin = provenance(results.root, list(runs.values()))
     asset = files("sfp.report.html")
     reading = (asset / "reading.html").read_text(encoding="utf-8")
     reading = reading.replace("{window}", str(protocol.window))
@@ -58,14 +54,14 @@ def page(
 <p class="kicker">sfp report</p>
 <h1>{escape(name)}</h1>
 {_lead(compared)}
-{_tiles(compared)}
+{_tiles(compared, list(runs.values()))}
 </header>
 {_navigation(compared, runs=bool(runs))}
 <main>
-{_warnings(warnings)}
+{notes("Warnings", warnings, ' id="warnings"')}
 {_summary(compared)}
 {sections}
-{_runs(origin)}
+{origin}
 </main>
 <footer>{reading}</footer>
 <script type="application/json" id="chart-data">{script_json(book.data)}</script>
@@ -75,7 +71,7 @@ def page(
 """
 
 
-def _lead(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
+def _lead(compared: Compared) -> str:
     """A sentence: who solved how much, in the section with the most runs."""
     section, found, _ = max(compared, key=lambda one: len(one[0].runs))
     shares = []
@@ -93,9 +89,7 @@ def _lead(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
     return f'<p class="lead">{escape(said)}</p>'
 
 
-def _tiles(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
-    runs = {run.folder: run for section, *_ in compared for run in section.runs}
-    found = list(runs.values())
+def _tiles(compared: Compared, found: list[RunRecord]) -> str:
     going = sum(run.end is None for run in found)
     counts = {
         "run": len(found),
@@ -117,9 +111,7 @@ def _short(count: int) -> str:
     return f"{count / 1e3:.3g}k" if count >= 10_000 else f"{count:,}"
 
 
-def _navigation(
-    compared: Sequence[tuple[Section, Comparison, Replays]], *, runs: bool
-) -> str:
+def _navigation(compared: Compared, *, runs: bool) -> str:
     links = [("summary", "Summary")]
     links += [(section.name, section.title) for section, *_ in compared]
     links += [("runs", "Runs")] if runs else []
@@ -128,14 +120,7 @@ def _navigation(
     return f"<nav><div>{items}</div></nav>"
 
 
-def _warnings(said: Sequence[str]) -> str:
-    if not said:
-        return ""
-    items = "".join(f"<li>{escape(line)}</li>" for line in said)
-    return f'<div class="warnings" id="warnings"><p>Warnings</p><ul>{items}</ul></div>'
-
-
-def _summary(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
+def _summary(compared: Compared) -> str:
     parts = []
     for section, found, _ in compared:
         shown = glance(found)
@@ -151,9 +136,3 @@ def _summary(compared: Sequence[tuple[Section, Comparison, Replays]]) -> str:
         "the task; below it the mean return of the last evaluation.</p>"
         f"{body}</section>"
     )
-
-
-def _runs(origin: str) -> str:
-    if not origin:
-        return ""
-    return f'<section id="runs"><h2>Runs</h2>{origin}</section>'

@@ -19,13 +19,11 @@ Replays = Sequence[tuple[RunRecord, list[Walk]]]
 
 
 def panels(found: Comparison, stem: str, book: Book) -> tuple[str, str]:
-    """Learning curves, and λ against return."""
     curves = _curves(found, stem, book) + _overall(found, stem, book)
     return curves, _phases(found, stem, book)
 
 
 def watch(found: Comparison, replays: Replays, stem: str, book: Book) -> str:
-    """Replays of trained policies."""
     if not replays:
         return ""
     figures: dict[str, list[str]] = {}

@@ -14,6 +14,8 @@ from sfp.report.records import RunRecord
 
 def provenance(root: Path, runs: Sequence[RunRecord]) -> str:
     """A table of all runs, their distinct configurations, their distinct versions."""
+    if not runs:
+        return ""
     configs = _distinct([_nested(run.config) for run in runs])
     versions = _distinct([run.versions for run in runs])
     rows = []
@@ -47,10 +49,11 @@ def provenance(root: Path, runs: Sequence[RunRecord]) -> str:
     ]
     raw = ("folder", "state", "configuration")
     return (
-        f'<p class="tools">{csv_link(rows, "runs")}</p>'
+        f'<section id="runs"><h2>Runs</h2><p class="tools">{csv_link(rows, "runs")}</p>'
         f"{table(linked, raw=raw)}"
         f"<h3>Configurations</h3>{_configurations(configs)}"
         f"<h3>Versions</h3>{_versions(versions, [run.versions for run in runs])}"
+        "</section>"
     )
 
 

@@ -16,13 +16,7 @@ AFTER = 15
 
 
 def replay(layout: Layout, walks: Sequence[Walk], title: str) -> Chart:
-    """A maze with episodes that walk at the same time.
-
-    Args:
-        layout: the maze.
-        walks: of one policy.
-        title: for those who cannot see it.
-    """
+    """A maze with test episodes of one policy that run at the same time."""
     shown = [_cut(walk) for walk in walks]
     width, height = layout.high - layout.low
     thick = max(width, height) / 100
@@ -52,7 +46,6 @@ def replay(layout: Layout, walks: Sequence[Walk], title: str) -> Chart:
 
 
 def outcome(walks: Sequence[Walk]) -> str:
-    """How the episodes went, in words."""
     met = [walk.reached for walk in walks if walk.reached is not None]
     if not met:
         return f"none of {len(walks)} test episodes reaches the goal"

@@ -9,7 +9,7 @@ from sfp.errors import SfpError
 from sfp.report.comparison import Comparison
 from sfp.report.experiment import Attachment, Section
 from sfp.report.html.book import Book, still
-from sfp.report.html.markup import data_link, embedded, file_table, picture
+from sfp.report.html.markup import data_link, embedded, file_table, notes, picture
 from sfp.report.html.panels import Replays, panels, watch
 from sfp.report.html.standings import key, standings
 
@@ -21,15 +21,7 @@ def render(
     book: Book,
     warnings: list[str],
 ) -> str:
-    """A whole section as HTML.
-
-    Args:
-        section: what was read.
-        found: what it shows.
-        replays: episodes to watch.
-        book: collects its figures.
-        warnings: grows by what cannot be shown.
-    """
+    """A section as HTML; `warnings` grows by what cannot be shown."""
     stem = section.name
     body = ""
     if found.panels:
@@ -50,7 +42,6 @@ def render(
 
 
 def legend(found: Comparison) -> str:
-    """Methods and seeds, to be shown or hidden."""
     methods = "".join(
         f'<label><input type="checkbox" checked data-m="{i}">{key(i)}'
         f"{escape(label)}</label>"
@@ -81,10 +72,7 @@ def _head(section: Section, found: Comparison) -> str:
             f'<p class="notes">Not run yet: {len(section.missing)} '
             f"({escape(names + more)}).</p>"
         )
-    if found.notes:
-        items = "".join(f"<li>{escape(note)}</li>" for note in found.notes)
-        head += f'<div class="warnings"><p>To know</p><ul>{items}</ul></div>'
-    return head
+    return head + notes("To know", found.notes)
 
 
 def _beside(figure: Attachment) -> str:
@@ -97,7 +85,6 @@ def _beside(figure: Attachment) -> str:
 
 
 def _attached(section: Section, warnings: list[str]) -> str:
-    """Tables and pictures that were made elsewhere."""
     parts = []
     for one in section.figures:
         try:

@@ -27,7 +27,6 @@ VERDICTS = {"holds": "good", "does not": "bad"}
 
 
 def standings(found: Comparison, stem: str) -> str:
-    """Final performance, and the reference against the others."""
     made = _finals(found, stem) + _bars(found, stem) + _against(found, stem)
     return _claims(found, stem) + made
 
@@ -64,7 +63,6 @@ def _cell(final: Final | None) -> str:
 
 
 def _claims(found: Comparison, stem: str) -> str:
-    """What the paper says, claim by claim, and what these runs say."""
     if not found.claims:
         return ""
     plain = claim_rows(found)
@@ -92,7 +90,6 @@ def _verdict(said: str) -> str:
 
 
 def interval(found: Estimate) -> str:
-    """The ends of an interval, or why there is none."""
     if found.low is None or found.high is None:
         return f'<span class="unsure">n = {found.n}</span>'
     low, high = shown(float(found.low)), shown(float(found.high))
@@ -183,7 +180,6 @@ def _against(found: Comparison, stem: str) -> str:
             title=title,
             x_name="0.5 is no difference",
             mark=0.5,
-            span=(0.0, 1.0),
         ),
         title,
         csv_link(_rows(found.beaten), f"{stem}-improvement"),

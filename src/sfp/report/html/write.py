@@ -23,13 +23,7 @@ EPISODES = 5
 
 @dataclass(frozen=True)
 class Written:
-    """What `write_report` did.
-
-    Attributes:
-        path: of the report.
-        compared: every section and what it shows.
-        warnings: what was left out or is odd.
-    """
+    """The report's path, what every section shows, and what was left out or is odd."""
 
     path: Path
     compared: list[tuple[Section, Comparison]]
