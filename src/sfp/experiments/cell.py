@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from sfp.config import DEFAULTS
+from sfp.config import DEFAULTS, STANDARD
 from sfp.documents import read_json
 from sfp.envs.parameters import slug
 from sfp.errors import SfpError
@@ -58,7 +58,8 @@ class Cell:
         words += ["--preset", self.preset] if self.preset != "default" else []
         for name, value in self.settings:
             option = f"--{name.replace('_', '-')}"
-            words += [option] if value is True else [option, str(value)]
+            flag = value is True and name not in STANDARD  # those take True or False
+            words += [option] if flag else [option, str(value)]
         return (*words, "--out", str(self.folder(out)))
 
     def check(self, out: Path) -> None:
@@ -149,12 +150,15 @@ class Walk:
 
 
 def make_settings(given: dict[str, object], steps: int) -> tuple[Setting, ...]:
-    """Settings of a run of that many steps, checked; defaults are left out."""
+    """Settings of a run of that many steps, checked; defaults are left out.
+
+    Those that methods have defaults of their own for are kept.
+    """
     values = _resolved({**given, "steps": steps})
     return tuple(
         (name, values[name])
         for name in sorted(given)
-        if name != "steps" and values[name] != DEFAULTS[name]
+        if name != "steps" and (name in STANDARD or values[name] != DEFAULTS[name])
     )
 
 

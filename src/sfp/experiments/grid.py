@@ -45,6 +45,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         "PARROT-state solves the training task at once but does not carry over.",
         {
             "sfp": "SFP",
+            "sfp-quick": "SFP-quick",
             "sac": "SAC",
             "sac-bc": "SAC+BC",
             "sac-polyrl": "SAC-PolyRL",

@@ -29,8 +29,9 @@ def _sfp(**prior: Any) -> Variant:
 
 
 VARIANTS: dict[str, Variant] = {
-    # the main figure and its rivals
+    # the main figure and its baselines
     "sfp": _sfp(),
+    "sfp-quick": Variant("sfp-quick", {}),
     "sac": Variant("sac"),
     "sac-bc": Variant("sac-bc", data=True),
     "sac-polyrl": Variant("sac-polyrl"),
