@@ -33,12 +33,8 @@ def atomic_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
     """Yield a hidden folder that becomes `target` when the block succeeds.
 
     The content is synced to disk and gets a `SHA256SUMS` (readable by `sha256sum -c`)
-    before it takes the name. If the block fails nothing is left behind, and what stood
-    at `target` stays untouched.
-
-    Args:
-        target: the folder to make.
-        force: replace an existing `target`.
+    before it takes the name. If the block fails nothing is left behind, and a folder
+    that stood at `target` stays untouched.
     """
     with disk_errors(target):
         if target.exists() and not force:
@@ -76,7 +72,6 @@ def atomic_file(target: Path) -> Iterator[Path]:
 
 
 def write_json(target: Path, value: Any) -> Path:
-    """Write a document for people and programs, whole or not at all."""
     with atomic_file(target) as draft:
         draft.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
     return target
@@ -95,7 +90,6 @@ def regular(path: Path) -> Path:
 
 
 def append_to(path: Path) -> IO[bytes]:
-    """Open a file to append to, or make it; a link in its place is not followed."""
     return os.fdopen(_open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
 
 
@@ -157,11 +151,8 @@ def check_sums(folder: Path, sums: Mapping[str, str], names: Iterable[str]) -> N
 def verify_checksums(folder: Path, *loaded: str) -> bool:
     """Raise unless every file named in SHA256SUMS is there, bit for bit.
 
-    Without any (somebody deleted it) there is a warning, and the result is False.
-
-    Args:
-        folder: whose files are checked.
-        loaded: files, or folders of files, that must be named.
+    Files, and files in folders, that are `loaded` must be named. Without any checksums
+    (somebody deleted them) there is a warning, and the result is False.
     """
     sums = read_sums(folder)
     if sums is None:
@@ -180,7 +171,6 @@ def warn_unverified(folder: Path) -> None:
 
 
 def digest(content: str | bytes) -> str:
-    """The SHA-256 of a text or of bytes."""
     content = content.encode() if isinstance(content, str) else content
     return hashlib.sha256(content).hexdigest()
 
@@ -283,12 +273,9 @@ def disk_errors(target: Path) -> Iterator[None]:
 def locked(folder: Path, doing: str) -> Iterator[Callable[[], None]]:
     """Make a folder and let nobody else write to it meanwhile.
 
-    Yields what raises once the folder has been moved or deleted: from then on, files
-    that are open and files that are made anew would lie in two places.
-
-    Args:
-        folder: to make, if need be, and to lock.
-        doing: what another process would be doing there, for the message.
+    Yields a function that raises once the folder has been moved or deleted: from then
+    on, open files and new files would lie in two places. `doing` says in the message
+    what another process does there.
     """
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -326,7 +313,6 @@ def _taken(file: IO[bytes]) -> bool:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether another process writes to a folder now."""
     try:
         with os.fdopen(_open(folder / "lock", os.O_RDONLY), "rb") as file:
             return not _taken(file)

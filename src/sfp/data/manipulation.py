@@ -30,8 +30,6 @@ PART = 20
 
 @dataclass(frozen=True)
 class Episodes:
-    """Consecutive episodes of a recording."""
-
     task: str
     steps: int
     seed: int
@@ -41,11 +39,9 @@ class Episodes:
 
     @property
     def name(self) -> str:
-        """Of its file."""
         return f"episodes-{self.first:06d}-{self.size}"
 
     def make(self) -> Arrays:
-        """Record them."""
         who, env = Expert(self.task) if self.expert else Reaching(), _env(self.task)
         numbers = range(self.first, self.first + self.size)
         streams = [np.random.default_rng([self.seed, number]) for number in numbers]
@@ -99,12 +95,11 @@ def collect(
 
 @cache
 def _env(task: str) -> MetaWorld:
-    """One simulator per process."""
     return MetaWorld(task)
 
 
 def _key(part: Episodes) -> str:
-    """What else decides the bits: parts of other versions are not mixed."""
+    """Name all that decides the bits, so that parts of other versions are not mixed."""
     decides = asdict(part) | {"first": None, "size": None}
     for package in ("sfp", "metaworld", "mujoco", "numpy"):
         try:

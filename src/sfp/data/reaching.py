@@ -27,13 +27,11 @@ class Reaching:
     """
 
     def begin(self, rng: np.random.Generator) -> np.ndarray:
-        """A first goal."""
         return rng.uniform(LOW, HIGH)
 
     def act(
         self, memory: np.ndarray, obs: dict[str, np.ndarray], rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Towards the goal, or to a new one if it is reached."""
         goal, gap = memory, memory - obs["achieved_goal"]
         if np.linalg.norm(gap) <= REACHED:
             goal = rng.uniform(LOW, HIGH)
@@ -54,7 +52,6 @@ class Expert:
         self._task = task
 
     def begin(self, rng: np.random.Generator) -> Any:
-        """A policy that remembers nothing of other episodes."""
         from metaworld.policies import ENV_POLICY_MAP
 
         return ENV_POLICY_MAP[f"{self._task}-v3"]()
@@ -62,7 +59,6 @@ class Expert:
     def act(
         self, memory: Any, obs: dict[str, np.ndarray], rng: np.random.Generator
     ) -> tuple[np.ndarray, Any]:
-        """The expert's action, clipped to the action space."""
         seen = np.concatenate([obs["observation"], obs["desired_goal"]])
         with warnings.catch_warnings():  # it says that actions will be clipped
             warnings.simplefilter("ignore")
@@ -71,7 +67,6 @@ class Expert:
 
 
 def check_recorder(task: str, *, expert: bool) -> None:
-    """Refuse what nobody can record."""
     if not expert and task != "reach":
         raise SfpError(
             f"reaching is recorded in reach, not in {task}: choose --policy expert "

@@ -50,11 +50,7 @@ class Recorder(Protocol):
 class Episode:
     """One episode; there is one observation more than there are actions.
 
-    Attributes:
-        observations: with the controller's goal, if it pursues one of its own.
-        actions: the executed actions.
-        rewards: one per action.
-        terminated: whether the environment ended the episode.
+    Observations hold the controller's goal, if it pursues one of its own.
     """
 
     observations: list[Any] = field(default_factory=list)
@@ -165,7 +161,6 @@ def roll(
 
 
 def as_recorder(given: Any) -> Recorder:
-    """What acts, as a controller."""
     if isinstance(given, Recorder):
         return given
     if callable(getattr(given, "predict", None)):
@@ -203,7 +198,6 @@ def stack(values: list[Any]) -> Any:
 
 
 def _acted(returned: Any, space: spaces.Box) -> tuple[np.ndarray, Any]:
-    """The action of a controller, checked and clipped to the action space."""
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise SfpError(
             "expected act(memory, obs, rng) to return (action, memory), received "

@@ -52,13 +52,7 @@ def write(
 ) -> None:
     """Write episodes as a local Minari dataset; the file is in memory until complete.
 
-    Args:
-        dataset_id: such as `sfp/room/scripted-v0`.
-        episodes: an iterable, taken one after the other.
-        env: gives the spaces and the specification to rebuild it from.
-        description: for `minari show`.
-        algorithm: what acted.
-        force: replace an existing dataset.
+    The environment gives the spaces and the specification to rebuild it from.
     """
     check_id(dataset_id, force=force)
     target = minari.root() / dataset_id

@@ -36,7 +36,6 @@ class Manipulation:
     head: str = ""
 
     def reached(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
-        """Whether achieved goals, one or many, count as the desired ones."""
         gap = np.subtract(achieved, desired, dtype=np.float64)
         if self.axis is not None:
             return np.asarray(np.abs(gap[..., self.axis]) <= self.near)

@@ -37,7 +37,6 @@ _built: dict[str, Layout] = {}
 
 
 def get_layout(layout: str | Layout) -> Layout:
-    """A layout by its name, from an ASCII map, from a file with one, or as it is."""
     if isinstance(layout, Layout):
         return layout
     if layout in LAYOUTS:

@@ -10,12 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class ActionScale:
-    """The bounds of actions, in NumPy or in JAX; both ways to [-1, 1] and back.
-
-    Attributes:
-        low: lower bound per dimension.
-        high: upper bound per dimension.
-    """
+    """The bounds of actions, in NumPy or in JAX; both ways to [-1, 1] and back."""
 
     low: Any
     high: Any

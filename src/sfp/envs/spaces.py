@@ -17,7 +17,6 @@ TOLERANCE = 1e-5
 
 
 def action_bounds(env: gym.Env, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The bounds of flat actions, all of them finite."""
     space = env.action_space
     if not isinstance(space, spaces.Box):
         raise SfpError(
@@ -40,10 +39,7 @@ def action_bounds(env: gym.Env, name: str) -> tuple[np.ndarray, np.ndarray]:
 class Parts:
     """Where an environment shows what, by key; "" is an observation without keys.
 
-    Attributes:
-        state: vectors, in this order behind one another.
-        goals: the achieved and the desired goal; empty without goals.
-        image: at most one.
+    States stand one behind the other; goals are the achieved and the desired one.
     """
 
     state: dict[str, spaces.Box]
@@ -52,7 +48,6 @@ class Parts:
 
 
 def observation_parts(env: gym.Env, name: str) -> Parts:
-    """The parts of an observation: vectors, goals and an image."""
     space = env.observation_space
     shown: dict[str, spaces.Space] = {"": space}
     goals: dict[str, spaces.Space] = {}
@@ -110,7 +105,6 @@ def channels_first(shape: tuple[int, ...]) -> bool:
 
 
 def as_image(part: np.ndarray) -> np.ndarray:
-    """Height x width x channels in uint8."""
     if channels_first(part.shape[-3:]):
         part = np.moveaxis(part, -3, -1)
     if part.dtype != np.uint8:
@@ -131,7 +125,6 @@ def check_wrappers(env: gym.Env, name: str) -> None:
 
 
 def size_of(space: spaces.Box) -> int:
-    """Dimensions of a part."""
     return int(np.prod(space.shape))
 
 

@@ -109,7 +109,6 @@ SUITES: dict[str, Suite] = {
 
 
 def get_suite(name: str) -> Suite:
-    """The suite of that name."""
     if name not in SUITES:
         raise unknown("suite", name, SUITES, "See `sfp reproduce --help`.")
     return SUITES[name]

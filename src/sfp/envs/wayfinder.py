@@ -26,7 +26,6 @@ class Wayfinder:
         self._fields: dict[int, np.ndarray] = {}
 
     def draw_goal(self, count: int, rng: np.random.Generator) -> Positions:
-        """Points uniform over the free cells."""
         cells = self._layout.cells
         cell = cells[rng.integers(len(cells), size=count)]
         return cell + rng.uniform(-0.5, 0.5, size=(count, 2))

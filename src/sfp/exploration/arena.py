@@ -22,20 +22,15 @@ PER_AXIS = 10
 class Explorer(Protocol):
     """Acts for all walks at once; keeps what it remembers of each itself."""
 
-    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """One action for every walk."""
-        ...
+    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray: ...
 
 
 @runtime_checkable
 class Arena(Protocol):
-    """A number of walks in a task.
+    """A number of rollouts in a task, with actions within [-1, 1].
 
-    Attributes:
-        position: where each of them is.
-        dims: of an action, each within [-1, 1].
-        met: which walks have met the task's goal.
-        returns: sum of rewards of each, where it is known.
+    `met` says which have met the task's goal; returns are None where rewards are not
+    known.
     """
 
     position: np.ndarray
@@ -43,22 +38,16 @@ class Arena(Protocol):
     met: np.ndarray
     returns: np.ndarray | None
 
-    def step(self, actions: np.ndarray) -> np.ndarray:
-        """Act; return the positions."""
-        ...
+    def step(self, actions: np.ndarray) -> np.ndarray: ...
 
     def states(self) -> np.ndarray:
         """What each of them sees, with its goal."""
         ...
 
-    def script(self, rng: np.random.Generator) -> Explorer:
-        """The policy that recorded D_exp."""
-        ...
+    def script(self, rng: np.random.Generator) -> Explorer: ...
 
 
 class MazeArena:
-    """Points in a maze."""
-
     dims: int = 2
     returns: np.ndarray | None = None
 
@@ -70,17 +59,14 @@ class MazeArena:
         self.met = self._is_met()
 
     def step(self, actions: np.ndarray) -> np.ndarray:
-        """Move every point."""
         self.position = self._batch.step(actions)
         self.met |= self._is_met()
         return self.position
 
     def states(self) -> np.ndarray:
-        """Scaled positions and goals."""
         return np.concatenate([self._maze.scale(self.position), self._goal], axis=1)
 
     def script(self, rng: np.random.Generator) -> Explorer:
-        """Walks to random goals."""
         return Scripted(self._maze.layout, self.position, rng)
 
     def _is_met(self) -> np.ndarray:
@@ -93,9 +79,6 @@ class HandArena:
     """Hands in one Meta-World simulator, which the episodes use in turns.
 
     Each episode is what it would be in an environment of its own.
-
-    Attributes:
-        observations: the last one of each episode.
     """
 
     dims: int = 4
@@ -113,7 +96,6 @@ class HandArena:
         self.position = self._hands()
 
     def step(self, actions: np.ndarray) -> np.ndarray:
-        """Move every hand."""
         for i, action in enumerate(np.asarray(actions, np.float32)):
             self._env.restore(self._saved[i])
             self.observations[i], *_, info = self._env.step(action)
@@ -123,14 +105,12 @@ class HandArena:
         return self.position
 
     def states(self) -> np.ndarray:
-        """Observations and goals."""
         keys = "observation", "desired_goal"
         return np.array(
             [np.concatenate([o[k] for k in keys]) for o in self.observations]
         )
 
     def script(self, rng: np.random.Generator) -> Explorer:
-        """Reaches random points."""
         return _Reachers(self, rng)
 
     def _hands(self) -> np.ndarray:
@@ -138,14 +118,11 @@ class HandArena:
 
 
 class _Reachers:
-    """The scripted policy of every hand."""
-
     def __init__(self, arena: HandArena, rng: np.random.Generator):
         self._arena, self._script = arena, Reaching()
         self._goals = [self._script.begin(rng) for _ in arena.observations]
 
     def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Towards each one's goal."""
         actions = []
         for i, seen in enumerate(self._arena.observations):
             action, self._goals[i] = self._script.act(self._goals[i], seen, rng)
@@ -154,13 +131,7 @@ class _Reachers:
 
 
 class EnvironmentArena:
-    """One walk in any environment; after the episode's end it stands still.
-
-    Args:
-        environment: with actions scaled to [-1, 1].
-        where: the position in what is seen.
-        rng: draws the episode's seed.
-    """
+    """One rollout in any environment; after the episode's end it stands still."""
 
     def __init__(
         self,
@@ -178,7 +149,6 @@ class EnvironmentArena:
         self._total = 0.0
 
     def step(self, actions: np.ndarray) -> np.ndarray:
-        """Act, until the episode is over."""
         if not self._over:
             outcome = self._environment.step(actions[0])
             self._seen = outcome.observed
@@ -191,11 +161,9 @@ class EnvironmentArena:
         return self.position
 
     def states(self) -> np.ndarray:
-        """The observation with its goal."""
         return np.concatenate([*self._seen.obs[:2]])[None]
 
     def script(self, rng: np.random.Generator) -> Explorer:
-        """Refuse: there is none."""
         name = self._environment.name
         raise SfpError(f"there is no scripted policy for {name}: leave it out.")
 

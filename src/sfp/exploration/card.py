@@ -21,7 +21,6 @@ STEPS = 500
 
 
 def write_card(folder: Path, prior: Prior, card: Card, data: Trajectories) -> None:
-    """Write README.md and pictures into a prior's folder."""
     pictures = {}
     if not prior.conditioning.state:
         made = np.asarray(

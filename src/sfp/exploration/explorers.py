@@ -40,9 +40,6 @@ class PriorExplorer(Independent):
 
     A prior that sees the state is given the observation and, if it was learned with
     goals, the task's goal.
-
-    Args:
-        prior: in the units of the rollouts' actions.
     """
 
     def __init__(self, prior: Prior):
@@ -51,13 +48,11 @@ class PriorExplorer(Independent):
         self._sample = jax.jit(jax.vmap(prior.sample))
 
     def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> np.ndarray:
-        """Consecutive actions from the data for every rollout."""
         return self._seeds[rng.integers(len(self._seeds), size=len(seen.position))]
 
     def act(
         self, memory: np.ndarray, seen: Seen, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """A sample for every rollout, given its own last actions."""
         past = memory.reshape(len(memory), -1)
         state = seen.states[:, : self._states].astype(np.float32)
         context = np.concatenate([past, state], axis=1)
@@ -210,7 +205,6 @@ def explore(
 
 
 def _known_to(place: Place, asked: Sequence[str] | None = None) -> Sequence[str]:
-    """Explorers for a place: those that are asked for, or the first that can."""
     if asked is None:
         return ("uniform", "scripted") if place.scripted else ("uniform",)
     if "scripted" in asked and not place.scripted:
@@ -219,8 +213,6 @@ def _known_to(place: Place, asked: Sequence[str] | None = None) -> Sequence[str]
 
 
 class Rollouts(NamedTuple):
-    """What an explorer did, before it is measured."""
-
     paths: Paths
     actions: Sequences
     met: np.ndarray
@@ -267,8 +259,6 @@ def _scripted(arena: Arena, rng: np.random.Generator) -> Callable[[], np.ndarray
 def _acting(
     explorer: Explorer, arena: Arena, rng: np.random.Generator
 ) -> Callable[[], np.ndarray]:
-    """What an explorer does in an arena, step by step."""
-
     def seen() -> Seen:
         return Seen(arena.position, arena.states())
 

@@ -13,12 +13,7 @@ from sfp.noise.processes import Noise, squash
 
 
 class Seen(NamedTuple):
-    """What an explorer may look at, one row per rollout.
-
-    Attributes:
-        position: where each rollout is.
-        states: what a prior with states sees: the state, with the goal behind it.
-    """
+    """Positions and states (with the goal behind), one row per rollout."""
 
     position: np.ndarray
     states: np.ndarray
@@ -54,7 +49,6 @@ class Independent:
     def perturb(
         self, memory: Any, rng: np.random.Generator, dims: int
     ) -> tuple[np.ndarray, Any]:
-        """One vector; nothing is remembered."""
         return rng.standard_normal(dims, np.float32), memory
 
 
@@ -63,13 +57,11 @@ class Uniform(Independent):
     """Independent actions, uniform in the box: what SAC explores with at first."""
 
     def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> np.ndarray:
-        """The shape of the actions."""
         return np.array([len(seen.position), dims])
 
     def act(
         self, memory: np.ndarray, seen: Seen, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Uniform in [-1, 1] per dimension."""
         return rng.uniform(-1.0, 1.0, size=tuple(memory)), memory
 
 
@@ -79,50 +71,38 @@ class Correlated:
 
     After the warm-up the same noise shakes the policy: a = tanh(μ(s) + σ(s) ε_t), where
     ε_t is standard normal but not independent. The noise begins anew with an episode.
-
-    Attributes:
-        noise: where ε_t comes from.
     """
 
     noise: Noise[Any]
 
     def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> Any:
-        """Noise for every rollout."""
         return self.noise.begin(rng, len(seen.position), dims)
 
     def act(
         self, memory: Any, seen: Seen, rng: np.random.Generator
     ) -> tuple[np.ndarray, Any]:
-        """The next step of the noise, squashed into [-1, 1]."""
         noise, memory = self.noise.draw(memory, rng)
         return squash(noise), memory
 
     def perturb(
         self, memory: Any, rng: np.random.Generator, dims: int
     ) -> tuple[np.ndarray, Any]:
-        """The next step of the noise."""
         noise, memory = self.noise.draw(memory, rng)
         return noise[0], memory
 
 
 @dataclass(frozen=True)
 class SelfAvoiding(Independent):
-    """PolyRL's locally self-avoiding chains of positions.
-
-    Attributes:
-        chain: its parameters.
-    """
+    """PolyRL's locally self-avoiding chains of positions."""
 
     chain: PolyRL = field(default_factory=PolyRL)
 
     def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> Any:
-        """A chain that has not begun."""
         return self.chain.begin(len(seen.position), dims, seen.position)
 
     def act(
         self, memory: Any, seen: Seen, rng: np.random.Generator
     ) -> tuple[np.ndarray, Any]:
-        """Turn a little from the last action, or begin a new chain."""
         return self.chain.draw(memory, np.asarray(seen.position, float), rng)
 
 

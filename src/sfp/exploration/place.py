@@ -31,13 +31,7 @@ Canvas: TypeAlias = Layout | tuple[np.ndarray, np.ndarray]
 
 
 class Box(NamedTuple):
-    """What the buckets divide.
-
-    Attributes:
-        low: one corner.
-        high: the other.
-        reachable: which buckets can be reached, or None for all.
-    """
+    """Buckets divide it; `reachable` says which of them can be reached, None is all."""
 
     low: np.ndarray
     high: np.ndarray
@@ -49,15 +43,11 @@ class Place:
     """An environment in which explorers walk.
 
     Attributes:
-        environment: the environment itself.
-        name: for titles and files.
-        steps: of an episode.
-        labels: of the first two numbers of a position.
+        labels: of the first two dimensions of a position.
         notes: what the measures mean.
-        arenas: begins that many walks: all at once, or one after the other.
+        arenas: begins that many rollouts: all at once, or one after the other.
         box: what can be reached; None if that is not known. Where it is known, all
-            walks go on at once, and there is a scripted policy.
-        layout: the map of a maze.
+            rollouts go on at once, and there is a scripted policy.
     """
 
     environment: Environment
@@ -71,12 +61,10 @@ class Place:
 
     @property
     def scripted(self) -> bool:
-        """Whether there is a scripted policy for it."""
         return self.box is not None
 
     @property
     def abreast(self) -> bool:
-        """Whether all walks go on at once."""
         return self.box is not None
 
     def fitted(self, prior: Prior, name: str) -> Prior:
@@ -101,7 +89,6 @@ class Place:
         return scaled, Box(np.zeros(len(low)), wide.astype(float))
 
     def canvas(self) -> Canvas:
-        """The maze, or the box that is drawn."""
         if self.layout is not None:
             return self.layout
         return (np.zeros(2), np.ones(2)) if self.box is None else self.box[:2]
@@ -110,10 +97,8 @@ class Place:
 def find_place(task: str | gym.Env | Place, position: Sequence[int] = ()) -> Place:
     """Where to walk: a task, a map, a Gymnasium id, or an environment itself.
 
-    Args:
-        task: what users type, or hold in their hands.
-        position: which numbers of the observation make up a position, in an environment
-            that is none of our tasks.
+    In an environment that is none of our tasks, `position` says which dimensions of the
+    observation make up a position.
     """
     if isinstance(task, Place):
         return task

@@ -29,7 +29,6 @@ class Flat(eqx.Module):
     """The state with the goal behind it; nothing is learned."""
 
     def __call__(self, obs: Obs) -> Any:
-        """Two vectors in one."""
         xp = namespace(obs.state)
         return xp.concatenate([obs.state, obs.goal], axis=-1)
 
@@ -55,7 +54,6 @@ class Patches(eqx.Module):
         self.latent = MLP([rows * columns * 32, LATENT], key=keys[2])
 
     def __call__(self, obs: Obs) -> Any:
-        """Features of the image, then the state and the goal."""
         xp = namespace(obs.state)
         pixels = obs.image.astype(xp.float32) / 255.0 - 0.5
         grid = relu(self.patch(_patches(pixels)))

@@ -34,7 +34,6 @@ class Policy(eqx.Module):
         return mean, xp.clip(log_std, *LOG_STD)
 
     def mean(self, features: Any) -> Any:
-        """What is executed at test time."""
         mean, _ = self(features)
         return namespace(mean).tanh(mean)
 

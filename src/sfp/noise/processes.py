@@ -35,8 +35,6 @@ class Noise(Protocol[State]):
 
 
 class ColoredState(NamedTuple):
-    """A whole sequence, and how much of it is used up."""
-
     sequence: Float32[np.ndarray, "horizon n dims"]
     step: Int64[np.ndarray, ""]
 
@@ -62,13 +60,11 @@ class Colored:
         at_least(2, horizon=self.horizon)
 
     def begin(self, rng: np.random.Generator, n: int, dims: int) -> ColoredState:
-        """A first sequence per row and dimension."""
         return ColoredState(self._sequence(rng, n, dims), np.array(0, np.int64))
 
     def draw(
         self, state: ColoredState, rng: np.random.Generator
     ) -> tuple[Normal, ColoredState]:
-        """The next step of the sequences, or the first of new ones."""
         sequence, step = state.sequence, int(state.step)
         if step == self.horizon:
             sequence, step = self._sequence(rng, *sequence.shape[1:]), 0
@@ -91,8 +87,6 @@ class Colored:
 
 
 class OrnsteinUhlenbeckState(NamedTuple):
-    """The last vector."""
-
     value: Normal
 
 
@@ -116,13 +110,11 @@ class OrnsteinUhlenbeck:
     def begin(
         self, rng: np.random.Generator, n: int, dims: int
     ) -> OrnsteinUhlenbeckState:
-        """A vector from the stationary distribution."""
         return OrnsteinUhlenbeckState(rng.standard_normal((n, dims), np.float32))
 
     def draw(
         self, state: OrnsteinUhlenbeckState, rng: np.random.Generator
     ) -> tuple[Normal, OrnsteinUhlenbeckState]:
-        """A step of the process."""
         kept = 1 - self.theta
         fresh = rng.standard_normal(state.value.shape, np.float32)
         value = kept * state.value + math.sqrt(1 - kept**2) * fresh
@@ -130,8 +122,6 @@ class OrnsteinUhlenbeck:
 
 
 class ZetaState(NamedTuple):
-    """What is held, and for how many steps more."""
-
     value: Normal
     left: Int64[np.ndarray, " n"]
 
@@ -155,13 +145,11 @@ class Zeta:
         at_least(1, longest=self.longest)
 
     def begin(self, rng: np.random.Generator, n: int, dims: int) -> ZetaState:
-        """Nothing is held yet."""
         return ZetaState(np.zeros((n, dims), np.float32), np.zeros(n, np.int64))
 
     def draw(
         self, state: ZetaState, rng: np.random.Generator
     ) -> tuple[Normal, ZetaState]:
-        """What is held, drawn anew in the rows whose time is over."""
         value, left = state.value.copy(), state.left.copy()
         over = left == 0
         if over.any():

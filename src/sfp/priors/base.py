@@ -30,7 +30,6 @@ class Frame(eqx.Module):
 
     @property
     def scale(self) -> ActionScale:
-        """Of actions."""
         return ActionScale(self.low, self.high)
 
     def scale_context(
@@ -49,10 +48,10 @@ class Prior(eqx.Module):
     Attributes:
         model: the density.
         frame: its units.
-        seeds: contexts of past actions from the data, to begin episodes with.
+        seeds: past actions from the data, to begin episodes with.
         conditioning: what a context is made of.
-        names: what each dimension of an action is, if known.
-        maker: how the model was built, if known: what a folder keeps of it.
+        names: of the dimensions of an action, if known.
+        maker: how the model was built, if known; a folder keeps it.
     """
 
     model: Model

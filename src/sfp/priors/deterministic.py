@@ -25,7 +25,6 @@ class Deterministic(eqx.Module):
     def sample(
         self, key: PRNGKeyArray, context: Float[Array, " context"]
     ) -> Float[Array, " dims"]:
-        """The same action for every key."""
         return self.net(context)
 
     def log_prob(

@@ -44,7 +44,6 @@ class Gaussian(eqx.Module):
     def sample(
         self, key: PRNGKeyArray, context: Float[Array, " context"]
     ) -> Float[Array, " dims"]:
-        """Noise, scaled, shifted and squashed."""
         mean, log_deviation = self.moments(context)
         noise = jax.random.normal(key, mean.shape)
         return jnp.tanh(mean + jnp.exp(log_deviation) * noise)

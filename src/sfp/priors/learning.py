@@ -12,7 +12,7 @@ from sfp.priors.protocols import HasLoss, traits_of
 
 
 def partition(model: Any) -> tuple[Any, Any]:
-    """What the optimiser moves, and the rest."""
+    """Split a model into the part that the optimiser moves and the rest."""
     learned = jax.tree.map(eqx.is_inexact_array, model)
     for name in traits_of(model).frozen:
         learned = eqx.tree_at(

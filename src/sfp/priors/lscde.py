@@ -51,7 +51,6 @@ class LSCDE(eqx.Module):
     def log_prob(
         self, action: Float[Array, " dims"], context: Float[Array, " context"]
     ) -> Float[Array, ""]:
-        """Log density of the mixture."""
         logits = jax.nn.log_softmax(self._logits(context))
         normal = log_normal(action, self.action_centres, jnp.log(self.width))
         return jax.nn.logsumexp(logits + normal.sum(axis=1))
@@ -65,13 +64,8 @@ class LSCDE(eqx.Module):
     ) -> LSCDE:
         """Fit: width and penalty by cross-validation, then α in closed form.
 
-        What is left out is judged by its likelihood. The squared error, which gives α,
-        prefers the narrowest kernels: it hardly sees samples that no kernel reaches.
-
-        Args:
-            actions: scaled actions; at most `SAMPLES` of them are used.
-            contexts: scaled contexts.
-            rng: chooses samples, folds and centres.
+        Left-out samples are judged by their likelihood. The squared error, which gives
+        α, prefers the narrowest kernels: it hardly sees samples that no kernel reaches.
         """
         if len(actions) < 2 * FOLDS:
             raise SfpError(
@@ -120,7 +114,6 @@ def _mean_log_prob(model: LSCDE, actions, contexts):
 
 
 def _solution(model: LSCDE) -> tuple:
-    """The fields that a fit fills."""
     return (
         model.context_centres,
         model.action_centres,
@@ -165,6 +158,5 @@ def weights(gram: np.ndarray, mean: np.ndarray, penalty: float) -> np.ndarray:
 
 
 def _squares(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Squared distances between rows."""
     distance = (x * x).sum(1)[:, None] + (y * y).sum(1) - 2 * x @ y.T
     return np.maximum(distance, 0.0)

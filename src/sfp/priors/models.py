@@ -62,7 +62,6 @@ def register_model(name: str, build: Any, *, summary: str = "from outside") -> N
 
 
 def get_model(name: str) -> Entry:
-    """The model of that name."""
     if name not in MODELS:
         raise unknown("model", name, MODELS, "See `sfp list models`.")
     return MODELS[name]
@@ -70,12 +69,7 @@ def get_model(name: str) -> Entry:
 
 @dataclass(frozen=True)
 class Maker:
-    """How a model is built: a class or factory and its plain arguments.
-
-    Attributes:
-        build: a class or factory.
-        arguments: keyword arguments beyond the sizes, as JSON.
-    """
+    """How a model is built: a class or factory, and its keyword arguments as JSON."""
 
     build: Callable[..., Any]
     arguments: str = "{}"
@@ -95,7 +89,6 @@ class Maker:
         return self.name or getattr(build, "__name__", type(build).__name__)
 
     def __call__(self, dims: int, context: int, *, key: Any) -> Any:
-        """A model of these sizes."""
         given = parse_json(self.arguments)
         what = f"the model {self.label}, built from (dims, context, key=key)"
         return call(what, self.build, dims, context, key=key, **given)

@@ -24,14 +24,7 @@ def check_model(
     *,
     key: PRNGKeyArray,
 ) -> None:
-    """Refuse a model that a fit would stumble over, in one line.
-
-    Args:
-        model: from outside the package.
-        actions: a few scaled actions of the data.
-        contexts: and what comes before them.
-        key: for samples and the loss.
-    """
+    """Refuse a model from outside that a fit of such data would stumble over."""
     label = type(model).__name__
     _check_parts(model, label)
     keys = jax.random.split(key, len(actions))

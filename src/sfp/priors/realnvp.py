@@ -78,7 +78,6 @@ class Coupling(eqx.Module):
     def inverse(
         self, noise: Float[Array, " dims"], features: Float[Array, " width"]
     ) -> Float[Array, " dims"]:
-        """Towards the action."""
         kept, moved = self._split(noise)
         log_scale, shift = self._terms(self.net(jnp.concatenate([kept, features])))
         return self._join(kept, moved * jnp.exp(log_scale) + shift)
@@ -121,7 +120,6 @@ class BatchNorm(eqx.Module):
         return (x - mean) * jnp.exp(slope) + self.offset, slope.sum()
 
     def inverse(self, x, mean, variance):
-        """Towards the action."""
         slope = self.log_gain - 0.5 * jnp.log(variance + EPSILON)
         return (x - self.offset) * jnp.exp(-slope) + mean
 
@@ -129,12 +127,8 @@ class BatchNorm(eqx.Module):
 class RealNVP(eqx.Module):
     """a = f(z; context) with z ~ N(0, I): couplings, each with a normalisation behind.
 
-    Attributes:
-        encoders: preprocess the context; one per coupling, or one in all.
-        couplings: the layers.
-        norms: one per coupling, or none.
-        means: of the training data in front of each normalisation.
-        variances: likewise.
+    Encoders preprocess the context: one per coupling, or one in all. `means` and
+    `variances` are those of the training data in front of each normalisation.
     """
 
     traits: ClassVar[Traits] = Traits(frozen=("means", "variances"))
@@ -177,7 +171,6 @@ class RealNVP(eqx.Module):
     def sample(
         self, key: PRNGKeyArray, context: Float[Array, " context"]
     ) -> Float[Array, " dims"]:
-        """Noise through the inverse."""
         dims = self.means.shape[1]
         return self.inverse(jax.random.normal(key, (dims,)), context)
 
@@ -198,7 +191,6 @@ class RealNVP(eqx.Module):
     def inverse(
         self, noise: Float[Array, " dims"], context: Float[Array, " context"]
     ) -> Float[Array, " dims"]:
-        """From noise z to action."""
         x = noise
         features = self._features(context)
         for i in reversed(range(len(self.couplings))):
@@ -222,7 +214,6 @@ class RealNVP(eqx.Module):
         actions: Float[Array, "batch dims"],
         contexts: Float[Array, "batch context"],
     ) -> RealNVP:
-        """The same flow with the statistics of these samples."""
         if not self.norms:
             return self
         _, _, statistics = self._batch(actions.T, contexts.T)

@@ -13,11 +13,7 @@ from sfp.priors.base import Prior
 
 
 class Sampler:
-    """Draws what a prior would do next, given past actions and the state.
-
-    Args:
-        prior: state-free or not.
-    """
+    """Draws what a prior would do next, given past actions and the state."""
 
     def __init__(self, prior: Prior):
         self._prior = prior

@@ -54,7 +54,6 @@ class VAE(eqx.Module):
     def sample(
         self, key: PRNGKeyArray, context: Float[Array, " context"]
     ) -> Float[Array, " dims"]:
-        """A latent, decoded, with the decoder's noise."""
         latent_key, noise_key = jax.random.split(key)
         z = jax.random.normal(latent_key, self.latents.shape[1:])
         mean, log_deviation = self._decode(z, context)

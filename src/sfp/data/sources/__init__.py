@@ -52,7 +52,6 @@ def load(
 
 
 def _find(source: str | Path) -> Path:
-    """The path of a file, a folder or a local Minari dataset of that id."""
     path, dataset = Path(source), minari.root() / source
     with contextlib.suppress(OSError):  # a name too long, a folder that may not be read
         if path.exists():

@@ -19,13 +19,7 @@ from sfp.outside import call, calling, check_callable, register
 
 @dataclass(frozen=True)
 class Format:
-    """A line of the table.
-
-    Attributes:
-        called: what messages call a dataset of this format.
-        matches: whether a path holds one.
-        read: takes a path, the columns to read and `drop_short`.
-    """
+    """Messages call a dataset of this format as `called` says."""
 
     called: str
     matches: Callable[[Path], bool]
@@ -73,7 +67,6 @@ def register_format(
 
 
 def find_format(path: Path) -> Format:
-    """The format of a file or folder."""
     listed = list(FORMATS.values())
     for entry in (*reversed(listed[OURS:]), *listed[:OURS]):
         if entry.matches(path):
@@ -103,7 +96,6 @@ def _read(
     *,
     drop_short: bool = False,
 ) -> Trajectories:
-    """Call a user's reader and check what it returns."""
     what = f"read of the format {name!r}, given {path},"
     with calling(what):
         found = read(path, columns)

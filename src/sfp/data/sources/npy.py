@@ -14,7 +14,6 @@ NAME = "a NumPy array"
 
 
 def matches(path: Path) -> bool:
-    """Whether this is a .npy file."""
     return path.is_file() and path.suffix.lower() == ".npy"
 
 

@@ -19,7 +19,7 @@ def read_as(
     *,
     drop_short: bool = False,
 ) -> Trajectories:
-    """What the reader of this format makes of it; all it raises is `SfpError`."""
+    """Read a file of this format; everything that the reader raises is `SfpError`."""
     try:
         return reader(path, columns, drop_short=drop_short)
     except SfpError:
