@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -11,10 +13,13 @@ from sfp.envs.scale import ActionScale
 from sfp.errors import SfpError
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.models import Maker
-from sfp.priors.protocols import Model
+from sfp.priors.protocols import Action, Context, Model, Scalar
 
 Given = Array | np.ndarray
 """What users may pass."""
+
+GivenAction: TypeAlias = Float[Given, " dims"]
+GivenContext: TypeAlias = Float[Given, " context"]
 
 CLAMP = 0.99
 """Samples keep to this share of the action range, as in the authors' code."""
@@ -32,9 +37,7 @@ class Frame(eqx.Module):
     def scale(self) -> ActionScale:
         return ActionScale(self.low, self.high)
 
-    def scale_context(
-        self, context: Float[Array, " context"]
-    ) -> Float[Array, " context"]:
+    def scale_context(self, context: Context) -> Context:
         """Past actions and the state behind them, in the model's units."""
         count = len(context) - len(self.state_mean)
         past = context[:count].reshape(-1, len(self.low))
@@ -71,16 +74,12 @@ class Prior(eqx.Module):
         """Size of a context."""
         return self.conditioning.past_actions * self.dims + len(self.frame.state_mean)
 
-    def sample(
-        self, key: PRNGKeyArray, context: Float[Given, " context"]
-    ) -> Float[Array, " dims"]:
+    def sample(self, key: PRNGKeyArray, context: GivenContext) -> Action:
         """One action, within 0.99 of the action range."""
         action = self.model.sample(key, self.scaled(context))
         return self.frame.scale.from_unit(jnp.clip(action, -CLAMP, CLAMP))
 
-    def log_prob(
-        self, action: Float[Given, " dims"], context: Float[Given, " context"]
-    ) -> Float[Array, ""]:
+    def log_prob(self, action: GivenAction, context: GivenContext) -> Scalar:
         """Log density of the unclamped model at an action, in nats."""
         scaled = self.frame.scale.to_unit(jnp.asarray(action))
         density = self.model.log_prob(scaled, self.scaled(context))
@@ -88,12 +87,12 @@ class Prior(eqx.Module):
 
     def context(
         self, history: Float[Given, ...], state: Float[Given, " state"]
-    ) -> Float[Array, " context"]:
+    ) -> Context:
         """What this prior sees of the last actions, flat or not, and of a state."""
         seen = jnp.asarray(state)[: len(self.frame.state_mean)]
         return self.conditioning.context(jnp.asarray(history), seen)
 
-    def scaled(self, context: Float[Given, " context"]) -> Float[Array, " context"]:
+    def scaled(self, context: GivenContext) -> Context:
         """A context in the model's units."""
         if len(context) != self.context_size:
             raise SfpError(

@@ -6,9 +6,9 @@ from typing import Any
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
-from sfp.priors.protocols import HasLoss, traits_of
+from sfp.priors.protocols import Actions, Contexts, HasLoss, traits_of
 
 
 def partition(model: Any) -> tuple[Any, Any]:
@@ -21,12 +21,7 @@ def partition(model: Any) -> tuple[Any, Any]:
     return eqx.partition(model, learned)
 
 
-def loss_of(
-    model: Any,
-    key: PRNGKeyArray,
-    actions: Float[Array, "batch dims"],
-    contexts: Float[Array, "batch context"],
-) -> Any:
+def loss_of(model: Any, key: PRNGKeyArray, actions: Actions, contexts: Contexts) -> Any:
     """The model's own loss, or its negative log-likelihood; one number for a batch."""
     if isinstance(model, HasLoss):
         return model.loss(key, actions, contexts)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.nets.mlp import MLP
 from sfp.priors.normal import log_normal
-from sfp.priors.protocols import Traits
+from sfp.priors.protocols import Action, Actions, Context, Contexts, Scalar, Traits
 
 LOG_SCALE = 3.0
 """Log-scales are bounded by this: unbounded ones overflow away from the data."""
@@ -59,8 +59,8 @@ class Coupling(eqx.Module):
         self.net = MLP([self.kept + width, width, width, 2 * moved], key=key)
 
     def forward(
-        self, action: Float[Array, " dims"], features: Float[Array, " width"]
-    ) -> tuple[Float[Array, " dims"], Float[Array, ""]]:
+        self, action: Action, features: Float[Array, " width"]
+    ) -> tuple[Action, Scalar]:
         """Towards the noise, with log |det| of the map."""
         kept, moved = self._split(action)
         return self._move(kept, moved, self.net(jnp.concatenate([kept, features])))
@@ -75,9 +75,7 @@ class Coupling(eqx.Module):
         kept, moved = self._split(actions)
         return self._move(kept, moved, self.net.columns_behind(encoder, hidden, kept))
 
-    def inverse(
-        self, noise: Float[Array, " dims"], features: Float[Array, " width"]
-    ) -> Float[Array, " dims"]:
+    def inverse(self, noise: Action, features: Float[Array, " width"]) -> Action:
         kept, moved = self._split(noise)
         log_scale, shift = self._terms(self.net(jnp.concatenate([kept, features])))
         return self._join(kept, moved * jnp.exp(log_scale) + shift)
@@ -161,22 +159,16 @@ class RealNVP(eqx.Module):
         self.means = jnp.zeros((norms, dims))
         self.variances = jnp.ones((norms, dims))
 
-    def log_prob(
-        self, action: Float[Array, " dims"], context: Float[Array, " context"]
-    ) -> Float[Array, ""]:
+    def log_prob(self, action: Action, context: Context) -> Scalar:
         """Log N(z; 0, I) + log |det dz/da|."""
         z, log_det = self.forward(action, context)
         return log_normal(z).sum(axis=0) + log_det
 
-    def sample(
-        self, key: PRNGKeyArray, context: Float[Array, " context"]
-    ) -> Float[Array, " dims"]:
+    def sample(self, key: PRNGKeyArray, context: Context) -> Action:
         dims = self.means.shape[1]
         return self.inverse(jax.random.normal(key, (dims,)), context)
 
-    def forward(
-        self, action: Float[Array, " dims"], context: Float[Array, " context"]
-    ) -> tuple[Float[Array, " dims"], Float[Array, ""]]:
+    def forward(self, action: Action, context: Context) -> tuple[Action, Scalar]:
         """From action to noise z, with log |det dz/da|."""
         x, total = action, jnp.zeros(())
         features = self._features(context)
@@ -188,9 +180,7 @@ class RealNVP(eqx.Module):
                 total += log_det
         return x, total
 
-    def inverse(
-        self, noise: Float[Array, " dims"], context: Float[Array, " context"]
-    ) -> Float[Array, " dims"]:
+    def inverse(self, noise: Action, context: Context) -> Action:
         x = noise
         features = self._features(context)
         for i in reversed(range(len(self.couplings))):
@@ -199,21 +189,12 @@ class RealNVP(eqx.Module):
             x = self.couplings[i].inverse(x, features[i])
         return x
 
-    def loss(
-        self,
-        key: PRNGKeyArray,
-        actions: Float[Array, "batch dims"],
-        contexts: Float[Array, "batch context"],
-    ) -> Float[Array, ""]:
+    def loss(self, key: PRNGKeyArray, actions: Actions, contexts: Contexts) -> Scalar:
         """Negative log-likelihood of a batch, normalised by its own statistics."""
         z, log_det, _ = self._batch(actions.T, contexts.T)
         return -(log_normal(z).sum(axis=0) + log_det).mean()
 
-    def settle(
-        self,
-        actions: Float[Array, "batch dims"],
-        contexts: Float[Array, "batch context"],
-    ) -> RealNVP:
+    def settle(self, actions: Actions, contexts: Contexts) -> RealNVP:
         if not self.norms:
             return self
         _, _, statistics = self._batch(actions.T, contexts.T)

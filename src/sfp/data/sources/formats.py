@@ -43,12 +43,7 @@ FORMATS: dict[str, Format] = {
 OURS = len(FORMATS)
 
 
-def register_format(
-    name: str,
-    *,
-    matches: Any,
-    read: Any,
-) -> None:
+def register_format(name: str, *, matches: Any, read: Any) -> None:
     """Teach `sfp.load` a dataset format of your own, in this process.
 
     `sfp.load` asks the formats that were registered before its own, the latest first.
