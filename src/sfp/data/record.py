@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from minari.data_collector import EpisodeBuffer
+from numpy.random import Generator
 
 from sfp.data import writer
 from sfp.data.sources import load
@@ -29,13 +30,11 @@ class Recorder(Protocol):
     holds that goal then, and the rewards for it.
     """
 
-    def begin(self, rng: np.random.Generator) -> Any:
+    def begin(self, rng: Generator) -> Any:
         """The memory at the beginning of an episode."""
         ...
 
-    def act(
-        self, memory: Any, obs: Any, rng: np.random.Generator
-    ) -> tuple[np.ndarray, Any]:
+    def act(self, memory: Any, obs: Any, rng: Generator) -> tuple[np.ndarray, Any]:
         """An action in the environment's own units, and the new memory.
 
         Args:
@@ -135,9 +134,7 @@ def record(
     return load(root() / dataset_id)
 
 
-def roll(
-    env: gym.Env, controller: Recorder, steps: int, rng: np.random.Generator
-) -> Episode:
+def roll(env: gym.Env, controller: Recorder, steps: int, rng: Generator) -> Episode:
     """One episode of at most that many steps; the stream decides every bit of it."""
     space, episode = env.action_space, Episode()
     assert isinstance(space, spaces.Box)
@@ -180,11 +177,11 @@ class _Predicting:
     predict: Callable[[Any], Any]
     reset: Callable[[int], Any] | None = None
 
-    def begin(self, rng: np.random.Generator) -> None:
+    def begin(self, rng: Generator) -> None:
         if self.reset is not None:
             self.reset(int(rng.integers(2**31)))
 
-    def act(self, memory: None, obs: Any, rng: np.random.Generator) -> tuple[Any, None]:
+    def act(self, memory: None, obs: Any, rng: Generator) -> tuple[Any, None]:
         action = self.predict(obs)
         # Stable-Baselines' policies return a pair of action and state.
         return (action[0] if isinstance(action, tuple) else action), None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,43 +13,17 @@ from sfp.envs.adapter import Environment, Observed
 from sfp.envs.layout import Layout
 from sfp.envs.maze import MazeBatch
 from sfp.envs.metaworld import MetaWorld
-from sfp.errors import SfpError
 
 PER_AXIS = 10
-
-
-@runtime_checkable
-class Explorer(Protocol):
-    """Acts for all walks at once; keeps what it remembers of each itself."""
-
-    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray: ...
-
-
-@runtime_checkable
-class Arena(Protocol):
-    """A number of rollouts in a task, with actions within [-1, 1].
-
-    `met` says which have met the task's goal; returns are None where rewards are not
-    known.
-    """
-
-    position: np.ndarray
-    dims: int
-    met: np.ndarray
-    returns: np.ndarray | None
-
-    def step(self, actions: np.ndarray) -> np.ndarray: ...
-
-    def states(self) -> np.ndarray:
-        """What each of them sees, with its goal."""
-        ...
-
-    def script(self, rng: np.random.Generator) -> Explorer: ...
+Act: TypeAlias = Callable[[], np.ndarray]
+"""Gives the next action of every rollout."""
 
 
 class MazeArena:
-    dims: int = 2
-    returns: np.ndarray | None = None
+    """Points in a maze, all of which move at once."""
+
+    dims = 2
+    returns = None
 
     def __init__(self, layout: Layout, count: int, rng: np.random.Generator):
         self._batch = MazeBatch(layout, count, rng)
@@ -66,8 +40,9 @@ class MazeArena:
     def states(self) -> np.ndarray:
         return np.concatenate([self._maze.scale(self.position), self._goal], axis=1)
 
-    def script(self, rng: np.random.Generator) -> Explorer:
-        return Scripted(self._maze.layout, self.position, rng)
+    def script(self, rng: np.random.Generator) -> Act:
+        script = Scripted(self._maze.layout, self.position, rng)
+        return lambda: script.act(self.position, rng)
 
     def _is_met(self) -> np.ndarray:
         return np.asarray(
@@ -81,8 +56,8 @@ class HandArena:
     Each episode is what it would be in an environment of its own.
     """
 
-    dims: int = 4
-    returns: np.ndarray | None = None
+    dims = 4
+    returns = None
 
     def __init__(self, env: MetaWorld, count: int, rng: np.random.Generator):
         self._env, self._saved = env, []
@@ -110,24 +85,21 @@ class HandArena:
             [np.concatenate([o[k] for k in keys]) for o in self.observations]
         )
 
-    def script(self, rng: np.random.Generator) -> Explorer:
-        return _Reachers(self, rng)
+    def script(self, rng: np.random.Generator) -> Act:
+        script = Reaching()
+        goals = [script.begin(rng) for _ in self.observations]
+
+        def act() -> np.ndarray:
+            actions = []
+            for i, seen in enumerate(self.observations):
+                action, goals[i] = script.act(goals[i], seen, rng)
+                actions.append(action)
+            return np.array(actions, np.float64)
+
+        return act
 
     def _hands(self) -> np.ndarray:
         return np.array([seen["observation"][:3] for seen in self.observations])
-
-
-class _Reachers:
-    def __init__(self, arena: HandArena, rng: np.random.Generator):
-        self._arena, self._script = arena, Reaching()
-        self._goals = [self._script.begin(rng) for _ in arena.observations]
-
-    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        actions = []
-        for i, seen in enumerate(self._arena.observations):
-            action, self._goals[i] = self._script.act(self._goals[i], seen, rng)
-            actions.append(action)
-        return np.array(actions, np.float64)
 
 
 class EnvironmentArena:
@@ -163,12 +135,12 @@ class EnvironmentArena:
     def states(self) -> np.ndarray:
         return np.concatenate([*self._seen.obs[:2]])[None]
 
-    def script(self, rng: np.random.Generator) -> Explorer:
-        name = self._environment.name
-        raise SfpError(f"there is no scripted policy for {name}: leave it out.")
-
     def _positions(self) -> np.ndarray:
         return self._where(self._seen)[None].astype(np.float64)
+
+
+Arena: TypeAlias = MazeArena | HandArena | EnvironmentArena
+"""Rollouts in a task: where they are, which have met its goal, what they return."""
 
 
 def reachable(layout: Layout, per_axis: int = PER_AXIS) -> np.ndarray:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.random import Generator
 
 from sfp.errors import SfpError
 from sfp.noise.polyrl import PolyRL
@@ -26,19 +27,15 @@ class Explorer(Protocol):
     The memory is a tree of arrays whose shapes never change and that is not modified.
     """
 
-    def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> Any:
+    def begin(self, rng: Generator, seen: Seen, dims: int) -> Any:
         """The memory of new rollouts."""
         ...
 
-    def act(
-        self, memory: Any, seen: Seen, rng: np.random.Generator
-    ) -> tuple[np.ndarray, Any]:
+    def act(self, memory: Any, seen: Seen, rng: Generator) -> tuple[np.ndarray, Any]:
         """One action for every rollout, and the memory after it."""
         ...
 
-    def perturb(
-        self, memory: Any, rng: np.random.Generator, dims: int
-    ) -> tuple[np.ndarray, Any]:
+    def perturb(self, memory: Any, rng: Generator, dims: int) -> tuple[np.ndarray, Any]:
         """Standard normal noise for a policy's action once the warm-up is over."""
         ...
 
@@ -46,9 +43,7 @@ class Explorer(Protocol):
 class Independent:
     """The noise of SAC: drawn anew at every step."""
 
-    def perturb(
-        self, memory: Any, rng: np.random.Generator, dims: int
-    ) -> tuple[np.ndarray, Any]:
+    def perturb(self, memory: Any, rng: Generator, dims: int) -> tuple[np.ndarray, Any]:
         return rng.standard_normal(dims, np.float32), memory
 
 
@@ -56,11 +51,11 @@ class Independent:
 class Uniform(Independent):
     """Independent actions, uniform in the box: what SAC explores with at first."""
 
-    def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> np.ndarray:
+    def begin(self, rng: Generator, seen: Seen, dims: int) -> np.ndarray:
         return np.array([len(seen.position), dims])
 
     def act(
-        self, memory: np.ndarray, seen: Seen, rng: np.random.Generator
+        self, memory: np.ndarray, seen: Seen, rng: Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         return rng.uniform(-1.0, 1.0, size=tuple(memory)), memory
 
@@ -75,18 +70,14 @@ class Correlated:
 
     noise: Noise[Any]
 
-    def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> Any:
+    def begin(self, rng: Generator, seen: Seen, dims: int) -> Any:
         return self.noise.begin(rng, len(seen.position), dims)
 
-    def act(
-        self, memory: Any, seen: Seen, rng: np.random.Generator
-    ) -> tuple[np.ndarray, Any]:
+    def act(self, memory: Any, seen: Seen, rng: Generator) -> tuple[np.ndarray, Any]:
         noise, memory = self.noise.draw(memory, rng)
         return squash(noise), memory
 
-    def perturb(
-        self, memory: Any, rng: np.random.Generator, dims: int
-    ) -> tuple[np.ndarray, Any]:
+    def perturb(self, memory: Any, rng: Generator, dims: int) -> tuple[np.ndarray, Any]:
         noise, memory = self.noise.draw(memory, rng)
         return noise[0], memory
 
@@ -97,12 +88,10 @@ class SelfAvoiding(Independent):
 
     chain: PolyRL = field(default_factory=PolyRL)
 
-    def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> Any:
+    def begin(self, rng: Generator, seen: Seen, dims: int) -> Any:
         return self.chain.begin(len(seen.position), dims, seen.position)
 
-    def act(
-        self, memory: Any, seen: Seen, rng: np.random.Generator
-    ) -> tuple[np.ndarray, Any]:
+    def act(self, memory: Any, seen: Seen, rng: Generator) -> tuple[np.ndarray, Any]:
         return self.chain.draw(memory, np.asarray(seen.position, float), rng)
 
 

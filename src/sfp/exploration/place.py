@@ -46,8 +46,7 @@ class Place:
         labels: of the first two dimensions of a position.
         notes: what the measures mean.
         arenas: begins that many rollouts: all at once, or one after the other.
-        box: what can be reached; None if that is not known. Where it is known, all
-            rollouts go on at once, and there is a scripted policy.
+        box: what can be reached; None if that is not known.
     """
 
     environment: Environment
@@ -60,11 +59,8 @@ class Place:
     layout: Layout | None = None
 
     @property
-    def scripted(self) -> bool:
-        return self.box is not None
-
-    @property
-    def abreast(self) -> bool:
+    def is_known(self) -> bool:
+        """Whether all rollouts go on at once, and there is a scripted policy."""
         return self.box is not None
 
     def fitted(self, prior: Prior, name: str) -> Prior:
