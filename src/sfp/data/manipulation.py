@@ -14,14 +14,15 @@ from pathlib import Path
 import numpy as np
 from minari.data_collector import EpisodeBuffer
 
-from sfp.data import writer
 from sfp.data.parts import Arrays, make_parts, read_part
-from sfp.data.reaching import Expert, Reaching, check_recorder
+from sfp.data.reaching import Expert, Reaching
 from sfp.data.record import Episode, roll, stack
-from sfp.data.sources import load, minari
+from sfp.data.sources import minari
 from sfp.data.trajectories import Trajectories
+from sfp.data.writer import check_id, make_buffer, write
 from sfp.envs.metaworld import MetaWorld
 from sfp.envs.registry import Task
+from sfp.envs.spaces import GOAL_KEYS
 from sfp.files import locked, sweep_all
 
 PART = 20
@@ -60,11 +61,10 @@ def collect(
     progress: Callable[[int], None],
 ) -> Trajectories:
     """Record `size` (episodes, steps) as a Minari dataset; see `sfp.data.collect`."""
-    check_recorder(task.base, expert=expert)
     episodes, steps = size
     kind = "expert" if expert else "scripted"
     dataset_id = name or f"sfp/{task.slug}/{kind}-v0"
-    writer.check_id(dataset_id, force=force)
+    check_id(dataset_id, force=force)
     env = task.make()
     parts = [
         Episodes(task.name, steps, seed, expert, first, min(PART, episodes - first))
@@ -75,7 +75,7 @@ def collect(
         sweep_all(folder)
         make_parts(folder, parts, workers, progress)
         does = "solves the task" if expert else "reaches uniformly drawn goals"
-        writer.write(
+        data = write(
             dataset_id,
             _buffers(folder, parts),
             env,
@@ -90,7 +90,7 @@ def collect(
     with contextlib.suppress(OSError):  # others are recording
         folder.parent.rmdir()
     env.close()
-    return load(minari.root() / dataset_id)
+    return data
 
 
 @cache
@@ -118,16 +118,6 @@ def _arrays(episode: Episode) -> Arrays:
 def _buffers(folder: Path, parts: Sequence[Episodes]) -> Iterator[EpisodeBuffer]:
     for part in parts:
         made = read_part(folder, part)
-        never = np.zeros(part.steps, bool)
-        cut = np.arange(part.steps) == part.steps - 1
         for i in range(part.size):
-            yield EpisodeBuffer(
-                observations={
-                    key: made[key][i]
-                    for key in ("observation", "achieved_goal", "desired_goal")
-                },
-                actions=made["action"][i],
-                rewards=made["reward"][i],
-                terminations=never,  # pyright: ignore[reportArgumentType]
-                truncations=cut,
-            )
+            observations = {key: made[key][i] for key in GOAL_KEYS}
+            yield make_buffer(observations, made["action"][i], made["reward"][i])

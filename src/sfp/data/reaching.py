@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from sfp.errors import SfpError
-
 LOW = np.array([-0.45, 0.4, 0.1])
 HIGH = np.array([0.45, 0.85, 0.45])
 """The box that goals are drawn from: what the fingers can reach above the table."""
@@ -64,11 +62,3 @@ class Expert:
             warnings.simplefilter("ignore")
             action = memory.get_action(seen)
         return np.clip(action, -1.0, 1.0).astype(np.float32), memory
-
-
-def check_recorder(task: str, *, expert: bool) -> None:
-    if not expert and task != "reach":
-        raise SfpError(
-            f"reaching is recorded in reach, not in {task}: choose --policy expert "
-            "(policy='expert') for Meta-World's own scripted expert."
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,13 +12,12 @@ from gymnasium import spaces
 from minari.data_collector import EpisodeBuffer
 from numpy.random import Generator
 
-from sfp.data import writer
-from sfp.data.sources import load
-from sfp.data.sources.minari import root
 from sfp.data.trajectories import SHORTEST, Trajectories
-from sfp.envs.adapter import as_type, make_env
+from sfp.data.writer import make_buffer, write
+from sfp.envs.adapter import as_type, make_env, name_of
 from sfp.envs.parameters import slug
 from sfp.envs.registry import get_task
+from sfp.envs.spaces import check_box
 from sfp.errors import SfpError, at_least
 
 
@@ -58,15 +57,9 @@ class Episode:
     terminated: bool = False
 
     def buffer(self) -> EpisodeBuffer:
-        """The episode as Minari stores it; it ends in a termination or truncation."""
-        last = np.arange(len(self.actions)) == len(self.actions) - 1
-        return EpisodeBuffer(
-            observations=stack(self.observations),
-            actions=stack(self.actions),
-            rewards=np.array(self.rewards, np.float64),  # pyright: ignore[reportArgumentType]
-            terminations=last & self.terminated,
-            truncations=last & (not self.terminated),
-        )
+        rewards = np.array(self.rewards, np.float64)
+        seen, done = stack(self.observations), stack(self.actions)
+        return make_buffer(seen, done, rewards, terminated=self.terminated)
 
 
 def record(
@@ -102,42 +95,33 @@ def record(
     at_least(1, episodes=episodes)
     at_least(0, seed=seed)
     who, made = as_recorder(controller), make_env(env)
-    called = get_task(env).name if isinstance(env, str) else _called(made)
-    if not isinstance(made.action_space, spaces.Box):
-        kind = type(made.action_space).__name__
-        raise SfpError(f"{called} has {kind} actions: expected a Box of numbers.")
+    called = get_task(env).name if isinstance(env, str) else name_of(made)
+    check_box(made, called)
     limit = made.spec.max_episode_steps if made.spec else None
     if steps is None and limit is None:
         raise SfpError(f"{called} has no time limit: say how many steps to record.")
     most = steps if steps is not None else limit or 0
     at_least(SHORTEST, steps=most)
-    dataset_id = name or f"sfp/{slug(called)}/recorded-v0"
-
-    def recorded() -> Iterator[EpisodeBuffer]:
-        for number in range(episodes):
-            rng = np.random.default_rng([seed, number])
-            yield roll(made, who, most, rng).buffer()
-            progress(number + 1)
-
+    streams = (np.random.default_rng([seed, number]) for number in range(episodes))
     kind = type(getattr(controller, "__self__", controller))
-    writer.write(
-        dataset_id,
-        recorded(),
+    data = write(
+        name or f"sfp/{slug(called)}/recorded-v0",
+        (roll(made, who, most, rng).buffer() for rng in streams),
         made,
         description=f"{episodes} episodes of up to {most} steps in {called} "
         f"(seed {seed}).",
         algorithm=f"{kind.__module__}.{kind.__qualname__}",
         force=force,
+        progress=progress,
     )
     if isinstance(env, str):
         made.close()
-    return load(root() / dataset_id)
+    return data
 
 
 def roll(env: gym.Env, controller: Recorder, steps: int, rng: Generator) -> Episode:
     """One episode of at most that many steps; the stream decides every bit of it."""
-    space, episode = env.action_space, Episode()
-    assert isinstance(space, spaces.Box)
+    space, episode = check_box(env, name_of(env)), Episode()
     goal: Callable[[Any], np.ndarray] | None = getattr(controller, "goal", None)
     now, _ = env.reset(seed=int(rng.integers(2**31)))
     memory = controller.begin(rng)
@@ -214,7 +198,3 @@ def _acted(returned: Any, space: spaces.Box) -> tuple[np.ndarray, Any]:
 
 def _after(now: Any, goal: np.ndarray) -> dict[str, np.ndarray]:
     return {**now, "desired_goal": goal}
-
-
-def _called(env: gym.Env) -> str:
-    return env.spec.id if env.spec else type(env.unwrapped).__name__

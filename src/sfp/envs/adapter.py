@@ -81,7 +81,7 @@ class Environment:
 
     def __init__(self, env: gym.Env, name: str | None = None):
         self.env = env
-        self.name = name or (env.spec.id if env.spec else type(env.unwrapped).__name__)
+        self.name = name or name_of(env)
         self.low, self.high = action_bounds(env, self.name)
         self._shape = env.action_space.shape
         self._dtype = env.action_space.dtype
@@ -345,6 +345,10 @@ def make_spec(parts: Parts, action: int) -> Spec:
         goal=size_of(parts.goals[GOAL_KEYS[2]]) if parts.goals else 0,
         image=image,
     )
+
+
+def name_of(env: gym.Env) -> str:
+    return env.spec.id if env.spec else type(env.unwrapped).__name__
 
 
 def as_type(actions: np.ndarray, dtype: Any) -> np.ndarray:

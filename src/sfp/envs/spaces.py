@@ -16,12 +16,18 @@ TOLERANCE = 1e-5
 """Observations may leave their space by this share of its size: rounding."""
 
 
-def action_bounds(env: gym.Env, name: str) -> tuple[np.ndarray, np.ndarray]:
+def check_box(env: gym.Env, name: str) -> spaces.Box:
+    """The action space, which must be a Box."""
     space = env.action_space
     if not isinstance(space, spaces.Box):
         raise SfpError(
             f"{name} has {type(space).__name__} actions: expected a Box of numbers."
         )
+    return space
+
+
+def action_bounds(env: gym.Env, name: str) -> tuple[np.ndarray, np.ndarray]:
+    space = check_box(env, name)
     low, high = (np.asarray(x, np.float64).ravel() for x in (space.low, space.high))
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise SfpError(

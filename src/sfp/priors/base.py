@@ -113,16 +113,3 @@ def unit_prior(prior: Prior) -> Prior:
         (jnp.asarray(-ones), jnp.asarray(ones)),
     )
     return eqx.tree_at(lambda p: (p.frame, p.seeds), prior, (unit, seeds))
-
-
-def draw_seed(prior: Prior, rng: np.random.Generator) -> Float[np.ndarray, "past dims"]:
-    """H_0: consecutive actions from the data, as many as a prior sees."""
-    seeds = np.asarray(prior.seeds)
-    return seeds[rng.integers(len(seeds))]
-
-
-def shifted(
-    history: Float[np.ndarray, "past dims"], action: Float[np.ndarray, " dims"]
-) -> Float[np.ndarray, "past dims"]:
-    """The last actions, the newest among them."""
-    return np.concatenate([history, action[None]])[1:]
