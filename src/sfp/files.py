@@ -166,7 +166,6 @@ def verify_checksums(folder: Path, *loaded: str) -> bool:
 
 
 def warn_unverified(folder: Path) -> None:
-    """Say that nobody can tell whether a folder is what was written."""
     warnings.warn(f"{folder} has no {CHECKSUMS}: it is unverified.", stacklevel=3)
 
 
@@ -225,7 +224,6 @@ def _is_alive(pid: int) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Delete a folder, a file or a link, if it is there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -321,7 +319,6 @@ def is_locked(folder: Path) -> bool:
 
 
 def check_writable(folder: Path) -> None:
-    """Make a folder, and refuse it if nothing can be written there."""
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:

@@ -111,7 +111,6 @@ def collect(
 
 
 def check_policy(task: Task, policy: str) -> None:
-    """Refuse a name that stands for nobody who can act in a task."""
     if policy not in (SCRIPTED, EXPERT):
         raise SfpError(
             f"expected policy {SCRIPTED!r}, {EXPERT!r} or a controller, received "

@@ -44,8 +44,6 @@ class Reaching:
 
 
 class Expert:
-    """Meta-World's scripted expert of a task as a controller."""
-
     def __init__(self, task: str):
         self._task = task
 

@@ -139,7 +139,6 @@ class EpisodeReplay:
 
     @property
     def newest_step(self) -> int:
-        """Where the columns hold the newest time step."""
         return (self.count - 1) % self.capacity
 
     def histories(self, first: int) -> np.ndarray:
@@ -199,7 +198,6 @@ class EpisodeReplay:
         return columns | {"terminated": ended}
 
     def like(self, first: int, stop: int) -> dict[str, np.ndarray]:
-        """A piece of the same shapes and types."""
         count = stop - first
         columns = {
             name: np.zeros((count, *column.shape[1:]), column.dtype)

@@ -17,12 +17,10 @@ class ActionScale:
 
     @property
     def middle(self) -> Any:
-        """The centre of the range, which is 0 in [-1, 1]."""
         return (self.low + self.high) / 2
 
     @property
     def half(self) -> Any:
-        """Half the width of the range, which is 1 in [-1, 1]."""
         return (self.high - self.low) / 2
 
     def to_unit(self, actions: Any) -> Any:
@@ -30,7 +28,6 @@ class ActionScale:
         return (actions - self.middle) / self.half
 
     def from_unit(self, units: Any) -> Any:
-        """The inverse of `to_unit`, up to rounding."""
         return self.middle + self.half * units
 
     def execute(self, units: np.ndarray) -> np.ndarray:

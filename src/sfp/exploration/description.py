@@ -93,7 +93,6 @@ def _inner(data: Trajectories) -> np.ndarray:
 
 
 def _repeats(data: Trajectories, i: int) -> float:
-    """How often the value is exactly the one before."""
     inner = _inner(data)
     return float((data.actions[inner, i] == data.actions[inner - 1, i]).mean())
 
@@ -143,7 +142,6 @@ def _low_frequency_power(data: Trajectories) -> list[float]:
 
 
 def _warnings(data: Trajectories, rows: list[dict]) -> list[str]:
-    """What a density model will stumble over, in words."""
     found = []
     for row in rows:
         name = f"dimension {row['dimension']}"

@@ -80,7 +80,6 @@ def trajectory_figure(
 
 
 def spectrum_figure(sequences: dict[str, np.ndarray]) -> Figure:
-    """Power spectral density of named sets of action sequences."""
     figure = Figure(figsize=(5.2, 3.6), layout="constrained")
     _draw_spectra(figure.subplots(), sequences)
     return figure

@@ -64,7 +64,6 @@ class Place:
         return self.box is not None
 
     def fitted(self, prior: Prior, name: str) -> Prior:
-        """The prior for actions that are scaled to [-1, 1]."""
         check_prior(prior, name, self.environment)
         return unit_prior(prior)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -16,17 +16,11 @@ PATCH = 8
 LATENT = 50
 
 
-@runtime_checkable
-class Encoder(Protocol):
-    """A tree of arrays; leading axes are free, in NumPy and in JAX."""
-
-    def __call__(self, obs: Obs) -> Any:
-        """The features of one observation, or of many."""
-        ...
-
-
 class Flat(eqx.Module):
-    """The state with the goal behind it; nothing is learned."""
+    """The state with the goal behind it; nothing is learned.
+
+    Leading axes of an observation are free, in NumPy and in JAX.
+    """
 
     def __call__(self, obs: Obs) -> Any:
         xp = namespace(obs.state)
@@ -64,7 +58,6 @@ class Patches(eqx.Module):
 
 
 def make_encoder(spec: Spec, *, key: PRNGKeyArray) -> tuple[Any, int]:
-    """The encoder for an observation, and how many features it has."""
     if not spec.image:
         return Flat(), spec.inputs
     return Patches(spec, key=key), LATENT + spec.inputs

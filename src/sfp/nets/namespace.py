@@ -14,7 +14,6 @@ import numpy as np
 
 
 def namespace(array: Any) -> Any:
-    """`numpy` or `jax.numpy`, whichever an array belongs to."""
     return np if isinstance(array, np.ndarray | np.generic) else jnp
 
 

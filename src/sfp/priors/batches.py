@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -37,34 +37,12 @@ class Units(NamedTuple):
     edge: float
 
 
-@runtime_checkable
-class Batches(Protocol):
-    """What a fit learns from, a block of gradient steps at a time.
-
-    Only `resident`, a tree of arrays, has to fit on the device; `load` brings the rest
-    block by block. The `held` samples are held out, to judge by; those of `settling`
-    stand for all, for `settle` and `solve`.
-    """
-
-    size: int
-    resident: Any
-    held: Samples
-    settling: Samples
-
-    @property
-    def seeds(self) -> Float[Array, "seeds past dims"]:
-        """Past actions to begin episodes with."""
-        ...
-
-    def load(self, items: Int[np.ndarray, "steps batch"]) -> Any:
-        """What some steps need of samples 0 to size - 1: a tree, steps in front."""
-        ...
-
-    def make(self, key: PRNGKeyArray, resident: Any, loaded: Any) -> Samples: ...
-
-
 class DevicePairs:
     """Pairs of an action and its context, gathered from all steps on the device.
+
+    Only `resident`, a tree of arrays, has to be there; a subclass may let `load` bring
+    more of it for each block of steps. A fit is judged by the `held` samples, and those
+    of `settling` stand for all in `settle` and `solve`.
 
     Contexts are put together when they are needed: all of them at once would be
     `past_actions` times the data. The `keys` draw the noise of the held-out samples and

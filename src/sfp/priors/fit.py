@@ -17,13 +17,12 @@ from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, at_least, unknown
 from sfp.outside import call
 from sfp.priors.base import Prior
-from sfp.priors.batches import Batches, DevicePairs, Units
+from sfp.priors.batches import DevicePairs, Units
 from sfp.priors.conditioning import Conditioning
-from sfp.priors.learning import loss_of, partition
 from sfp.priors.models import OURS, find_maker
 from sfp.priors.prepare import check_seed, make_frame, make_jitter
 from sfp.priors.probe import check_alike, check_model
-from sfp.priors.protocols import Settles, Solves, traits_of
+from sfp.priors.protocols import Settles, Solves, loss_of, partition, traits_of
 
 BLOCK = 500
 """Gradient steps in one call, at most: what a progress bar can show."""
@@ -106,7 +105,7 @@ class Fitter:
         conditioning: Conditioning = Conditioning(),  # noqa: B008  (frozen)
         model: Any = "realnvp",
         fitting: Fitting = PRESETS["default"],
-        batches: Callable[..., Batches] = DevicePairs,
+        batches: Callable[..., DevicePairs] = DevicePairs,
         seed: int = 0,
     ):
         check_seed(seed)

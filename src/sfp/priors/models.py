@@ -23,8 +23,6 @@ SIGNATURE = "(dims, context, *, key) that returns a model"
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the table: a class or factory, and one line for `sfp list`."""
-
     build: Callable[..., Any]
     summary: str
 
@@ -82,7 +80,6 @@ class Maker:
 
     @property
     def label(self) -> str:
-        """The registered name, or that of the class or function."""
         build = self.build
         while isinstance(build, functools.partial):
             build = build.func
@@ -101,7 +98,6 @@ class Given:
         self.model, self.__name__ = model, type(model).__name__
 
     def __call__(self, dims: int, context: int, *, key: Any) -> Any:
-        """The same one each time; a fit begins with its weights."""
         return self.model
 
 

@@ -11,8 +11,14 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.errors import SfpError
 from sfp.outside import call
-from sfp.priors.learning import loss_of, partition
-from sfp.priors.protocols import HasLoss, Settles, Solves, traits_of
+from sfp.priors.protocols import (
+    HasLoss,
+    Settles,
+    Solves,
+    loss_of,
+    partition,
+    traits_of,
+)
 
 NEEDED = {"sample": "(key, context)", "log_prob": "(action, context)"}
 

@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
+import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -102,3 +104,20 @@ def traits_of(model: Any) -> Traits:
             "expected sfp.priors.protocols.Traits."
         )
     return traits
+
+
+def partition(model: Any) -> tuple[Any, Any]:
+    """Split a model into the part that the optimiser moves and the rest."""
+    learned = jax.tree.map(eqx.is_inexact_array, model)
+    for name in traits_of(model).frozen:
+        learned = eqx.tree_at(
+            lambda tree, n=name: getattr(tree, n), learned, replace=False
+        )
+    return eqx.partition(model, learned)
+
+
+def loss_of(model: Any, key: PRNGKeyArray, actions: Actions, contexts: Contexts) -> Any:
+    """The model's own loss, or its negative log-likelihood; one number for a batch."""
+    if isinstance(model, HasLoss):
+        return model.loss(key, actions, contexts)
+    return -jax.vmap(model.log_prob)(actions, contexts).mean()

@@ -23,14 +23,9 @@ EPSILON = 1e-5
 
 @dataclass(frozen=True)
 class FlowSize:
-    """The structure of a flow; the defaults are the paper's, `PARROT` is its rival's.
+    """The structure of a flow; the defaults are the paper's, `PARROT` is a baseline's.
 
-    Attributes:
-        layers: affine couplings, transforming the two halves of the action in turn.
-        width: hidden units.
-        encoder: `layer` preprocesses the context with an MLP per coupling, `shared`
-            with one MLP for all of them.
-        normalise: whether a batch normalisation follows each coupling.
+    The context is preprocessed by an encoder per `layer`, or by one that is `shared`.
     """
 
     layers: int = 6

@@ -108,7 +108,6 @@ def fit_to(
 
 
 def check_target(out: Path, *, force: bool) -> None:
-    """Refuse to replace what is no prior, or one without being told to."""
     if not out.resolve().name or out.resolve() in Path.cwd().resolve().parents:
         raise SfpError(f"{out} is no place for a prior: name a new folder.")
     if not out.exists():

@@ -36,24 +36,9 @@ LARGEST = 100_000
 class Card:
     """What a prior's folder says about it.
 
-    Attributes:
-        model: a name from `MODELS`.
-        past_actions: how many the prior sees.
-        state: whether it sees the state.
-        dims: size of an action.
-        state_size: size of the state, 0 if it sees none.
-        seeds: contexts that travel along.
-        low: action bounds.
-        high: action bounds.
-        rate: actions per second of the recordings, if known.
-        data: where it was learned: source, fingerprint, episodes, steps.
-        fit: how: preset, settings, seed, epochs, gradient steps.
-        score: held-out log-likelihood in nats (minus the squared error for a model
-            without density).
-        versions: of the software.
-        format: of this folder.
-        names: what each dimension of an action is; empty if not known.
-        arguments: what the model was built with beyond its sizes.
+    The score is the held-out log-likelihood in nats, or minus the squared error for a
+    model without density. `arguments` are those that the model was built with beyond
+    its sizes.
     """
 
     model: str
@@ -149,7 +134,6 @@ def open_prior(name: str | Path) -> tuple[Prior, Card]:
 
 
 def fingerprint(prior: Prior) -> str:
-    """A digest of all numbers of a prior."""
     digest = hashlib.sha256()
     for leaf in jax.tree.leaves(prior):
         digest.update(np.ascontiguousarray(leaf).tobytes())
