@@ -1,7 +1,5 @@
 """Trees of arrays on disk, checked leaf by leaf."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

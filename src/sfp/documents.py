@@ -1,7 +1,5 @@
 """JSON documents that anybody may have written: read, and checked against a type."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """The one exception that users meet: a line that says what to do."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable

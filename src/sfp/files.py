@@ -1,7 +1,5 @@
 """Writing that is whole or absent, and checksums that catch a flipped bit."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno

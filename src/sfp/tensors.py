@@ -1,7 +1,5 @@
 """Arrays on disk: safetensors with a digest of themselves, nothing that runs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

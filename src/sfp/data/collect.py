@@ -1,7 +1,5 @@
 """Collecting D_exp: by a script, an expert or any controller, into Minari."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any

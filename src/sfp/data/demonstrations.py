@@ -1,7 +1,5 @@
 """Recordings as experience: a replay that draws half of every batch from them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -1,7 +1,5 @@
 """Collecting D_exp in Meta-World: in parts, by several processes, resumable."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import shutil

@@ -1,7 +1,5 @@
 """Long recordings in parts: many processes, each part whole or absent, kept on disk."""
 
-from __future__ import annotations
-
 import multiprocessing
 import multiprocessing.connection
 import os

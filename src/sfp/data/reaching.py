@@ -1,7 +1,5 @@
 """Who records Meta-World: a scripted policy that reaches, and the suite's experts."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Recording: anything that acts in an environment writes a Minari dataset."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable

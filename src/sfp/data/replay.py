@@ -1,7 +1,5 @@
 """Experience replay: n-step returns, hindsight and histories in one gather."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Writing episodes as a Minari dataset: checksummed, whole or absent."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

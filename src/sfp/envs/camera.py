@@ -1,7 +1,5 @@
 """Cameras in MuJoCo: good pictures for people, fast ones to learn from."""
 
-from __future__ import annotations
-
 import atexit
 import importlib
 import os

@@ -1,7 +1,5 @@
 """Generated mazes: corridors that branch, every one decided by a seed and a size."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Which environment a run is of, where its name alone does not say it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Meta-World's ten tasks of MT10, as data: what is seen, and what success is."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Point-maze environments: goal-conditioned, sparse reward, vectors or pixels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, TypeAlias
 

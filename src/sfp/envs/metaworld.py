@@ -1,7 +1,5 @@
 """Meta-World's ten tasks of MT10: sparse rewards, and no step pays for the rest."""
 
-from __future__ import annotations
-
 import importlib
 import math
 import warnings

@@ -1,7 +1,5 @@
 """How a point moves among walls: the one transition function of every maze."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sfp.envs.layout import Layout

@@ -1,7 +1,5 @@
 """Parameters of tasks: `name:key=value,key=value`, one syntax everywhere."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

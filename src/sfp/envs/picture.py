@@ -1,7 +1,5 @@
 """Pictures of a maze: small ones to learn from, large ones for people."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sfp.envs.layout import Layout

@@ -1,7 +1,5 @@
 """Actions between an environment's bounds and [-1, 1]."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

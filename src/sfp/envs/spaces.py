@@ -1,7 +1,5 @@
 """What the spaces of an environment must be, and what they say."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import gymnasium as gym

@@ -1,7 +1,5 @@
 """Suites: all that is known about a group of tasks, in one table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

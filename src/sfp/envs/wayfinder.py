@@ -1,7 +1,5 @@
 """The direction to walk in: straight to the goal, or along the shortest way."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sfp.envs.layout import NEIGHBOURS, Layout

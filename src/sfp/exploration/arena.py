@@ -1,7 +1,5 @@
 """Arenas: where explorers walk, many at once where the task allows it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

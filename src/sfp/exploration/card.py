@@ -1,7 +1,5 @@
 """A prior's model card: what it is, how well it fits, what it looks like."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jax

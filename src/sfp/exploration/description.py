@@ -1,7 +1,5 @@
 """What recordings hold, and what of it will hurt a density model."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Explorers: what can act without learning a task, compared side by side."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Explorers: what acts without learning, in `sfp explore` and in a method's warm-up."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 

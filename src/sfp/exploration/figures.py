@@ -1,7 +1,5 @@
 """Figures: legible in print, safe for colour-blind eyes, drawn without a screen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How well actions explore: coverage, radius of gyration, power spectral density."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Places: where explorers walk, and the box by which their walks are measured."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Encoders: from an observation to the features that policy, critics and Λ see."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import equinox as eqx

@@ -1,7 +1,5 @@
 """An MLP with layer normalisation in front of every ReLU."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The tanh-Gaussian policy π(a | s), actions in [-1, 1]."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import equinox as eqx

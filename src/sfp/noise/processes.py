@@ -1,7 +1,5 @@
 """Noise with a memory: standard normal at every step, correlated from step to step."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable

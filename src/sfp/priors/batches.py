@@ -1,7 +1,5 @@
 """Where the batches of a fit come from."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import jax

@@ -1,7 +1,5 @@
 """Whether a prior, or recordings, and an environment belong together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A deterministic prior: one next action per context, and no density."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import equinox as eqx

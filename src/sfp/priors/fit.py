@@ -1,7 +1,5 @@
 """Learning a prior from trajectories, in blocks of gradient steps inside XLA."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A Gaussian in front of a tanh: the prior of the KL baseline."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import equinox as eqx

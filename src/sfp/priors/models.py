@@ -1,7 +1,5 @@
 """The table of density models, and how a model from outside gets into it."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A first look at a user's model: what a fit would call, on a few samples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import equinox as eqx

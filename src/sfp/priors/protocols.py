@@ -6,8 +6,6 @@ factory builds it from `(dims, context, *, key)`; further keyword arguments with
 defaults are welcome.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable

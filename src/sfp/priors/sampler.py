@@ -1,7 +1,5 @@
 """One action of a prior at a time, compiled with its weights inside."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 

@@ -1,7 +1,5 @@
 """A fit that survives: checkpoints after every epoch, resumes with the same bits."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Keeping priors: a folder of safetensors and JSON that runs no code when loaded."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Conditional variational auto-encoder."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import equinox as eqx

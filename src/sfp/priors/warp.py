@@ -1,7 +1,5 @@
 """A flow as a change of the action space: what PARROT acts through."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

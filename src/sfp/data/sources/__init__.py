@@ -4,8 +4,6 @@ Each format is a module with `matches(path)` and `read(path, columns, drop_short
 `register_format` adds one from outside.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable
 from pathlib import Path

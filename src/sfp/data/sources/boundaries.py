@@ -1,7 +1,5 @@
 """Cutting flat arrays into episodes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np

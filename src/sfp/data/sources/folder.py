@@ -1,7 +1,5 @@
 """A folder of recordings: files of one kind, by default an episode each."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterator

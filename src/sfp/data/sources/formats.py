@@ -1,7 +1,5 @@
 """The table of dataset formats, and how a format from outside gets into it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial

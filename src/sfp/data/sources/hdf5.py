@@ -1,7 +1,5 @@
 """HDF5 files: D4RL's flat arrays, and robomimic's one group per demonstration."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

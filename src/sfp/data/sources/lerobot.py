@@ -1,7 +1,5 @@
 """LeRobot folders, formats v2 and v3: Parquet files with a column per feature."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

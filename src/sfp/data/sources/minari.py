@@ -1,7 +1,5 @@
 """Minari datasets, in all of its formats (HDF5, Arrow, Parquet)."""
 
-from __future__ import annotations
-
 import glob
 import io
 import math

@@ -1,7 +1,5 @@
 """NumPy arrays: the actions of one episode, or of several of equal length."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """NumPy archives: `actions` and where its episodes end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reading a file by a library that may say anything about a damaged one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

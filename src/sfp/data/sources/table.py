@@ -1,7 +1,5 @@
 """Tables of numbers as text (CSV): one episode, a row per step."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path
