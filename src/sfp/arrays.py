@@ -1,7 +1,5 @@
 """Trees of arrays on disk, checked leaf by leaf."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +20,7 @@ def save_tree(path: Path, tree: Any, notes: Any = None) -> None:
 def load_tree(
     path: Path, like: Any, *, finite: bool = False, sealed: bool = False
 ) -> Any:
-    """Read a tree with the structure, shapes and types of `like`.
-
-    Args:
-        path: what `save_tree` wrote.
-        like: a tree of arrays, or of their shapes and types.
-        finite: refuse NaN and infinite numbers.
-        sealed: refuse a file without a digest of itself.
-    """
+    """Read a tree with the structure, shapes and types of `like`."""
     leaves, structure = jax.tree_util.tree_flatten_with_path(like)
     arrays, _ = load_arrays(path, sealed=sealed)
     names = [_name(key) for key, _ in leaves]

@@ -1,7 +1,5 @@
 """JSON documents that anybody may have written: read, and checked against a type."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -21,12 +19,7 @@ Record = TypeVar("Record")
 
 
 def read_json(path: Path, remedy: str = "Copy it again, or make it anew.") -> Any:
-    """The object in a JSON file; whatever is wrong with the file is one line.
-
-    Args:
-        path: of the file.
-        remedy: what the user can do if it cannot be read.
-    """
+    """The object in a JSON file; an error of one line ends with the remedy."""
     try:
         value = parse_json(regular(path).read_text(encoding="utf-8"))
         if isinstance(value, dict):

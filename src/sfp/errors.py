@@ -1,7 +1,5 @@
 """The one exception that users meet: a line that says what to do."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable
@@ -75,7 +73,6 @@ def at_least(least: int, **counts: int) -> None:
 
 
 def check_size(name: str, count: Any) -> None:
-    """Refuse a whole number that no array can hold, by its name."""
     if isinstance(count, int) and abs(count) >= LONG:
         bits = count.bit_length()
         raise SfpError(f"expected {name} within 64 bit, received one of {bits} bit.")

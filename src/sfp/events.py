@@ -20,7 +20,6 @@ class EventFile:
         self._write(b"\x1a" + _sized(b"brain.Event:2"))
 
     def scalars(self, step: int, values: Mapping[str, int | float]) -> None:
-        """Log named values at a step."""
         summary = b"".join(
             b"\x0a" + _sized(b"\x0a" + _sized(name.encode()) + b"\x15" + _float(value))
             for name, value in values.items()

@@ -1,7 +1,5 @@
 """Writing that is whole or absent, and checksums that catch a flipped bit."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno
@@ -33,12 +31,8 @@ def atomic_folder(target: Path, *, force: bool = False) -> Iterator[Path]:
     """Yield a hidden folder that becomes `target` when the block succeeds.
 
     The content is synced to disk and gets a `SHA256SUMS` (readable by `sha256sum -c`)
-    before it takes the name. If the block fails nothing is left behind, and what stood
-    at `target` stays untouched.
-
-    Args:
-        target: the folder to make.
-        force: replace an existing `target`.
+    before it takes the name. If the block fails nothing is left behind, and a folder
+    that stood at `target` stays untouched.
     """
     with disk_errors(target):
         if target.exists() and not force:
@@ -76,7 +70,6 @@ def atomic_file(target: Path) -> Iterator[Path]:
 
 
 def write_json(target: Path, value: Any) -> Path:
-    """Write a document for people and programs, whole or not at all."""
     with atomic_file(target) as draft:
         draft.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
     return target
@@ -95,7 +88,6 @@ def regular(path: Path) -> Path:
 
 
 def append_to(path: Path) -> IO[bytes]:
-    """Open a file to append to, or make it; a link in its place is not followed."""
     return os.fdopen(_open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
 
 
@@ -157,11 +149,8 @@ def check_sums(folder: Path, sums: Mapping[str, str], names: Iterable[str]) -> N
 def verify_checksums(folder: Path, *loaded: str) -> bool:
     """Raise unless every file named in SHA256SUMS is there, bit for bit.
 
-    Without any (somebody deleted it) there is a warning, and the result is False.
-
-    Args:
-        folder: whose files are checked.
-        loaded: files, or folders of files, that must be named.
+    Files, and files in folders, that are `loaded` must be named. Without any checksums
+    (somebody deleted them) there is a warning, and the result is False.
     """
     sums = read_sums(folder)
     if sums is None:
@@ -175,12 +164,10 @@ def verify_checksums(folder: Path, *loaded: str) -> bool:
 
 
 def warn_unverified(folder: Path) -> None:
-    """Say that nobody can tell whether a folder is what was written."""
     warnings.warn(f"{folder} has no {CHECKSUMS}: it is unverified.", stacklevel=3)
 
 
 def digest(content: str | bytes) -> str:
-    """The SHA-256 of a text or of bytes."""
     content = content.encode() if isinstance(content, str) else content
     return hashlib.sha256(content).hexdigest()
 
@@ -235,7 +222,6 @@ def _is_alive(pid: int) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Delete a folder, a file or a link, if it is there."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -283,12 +269,9 @@ def disk_errors(target: Path) -> Iterator[None]:
 def locked(folder: Path, doing: str) -> Iterator[Callable[[], None]]:
     """Make a folder and let nobody else write to it meanwhile.
 
-    Yields what raises once the folder has been moved or deleted: from then on, files
-    that are open and files that are made anew would lie in two places.
-
-    Args:
-        folder: to make, if need be, and to lock.
-        doing: what another process would be doing there, for the message.
+    Yields a function that raises once the folder has been moved or deleted: from then
+    on, open files and new files would lie in two places. `doing` says in the message
+    what another process does there.
     """
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -326,7 +309,6 @@ def _taken(file: IO[bytes]) -> bool:
 
 
 def is_locked(folder: Path) -> bool:
-    """Whether another process writes to a folder now."""
     try:
         with os.fdopen(_open(folder / "lock", os.O_RDONLY), "rb") as file:
             return not _taken(file)
@@ -335,7 +317,6 @@ def is_locked(folder: Path) -> bool:
 
 
 def check_writable(folder: Path) -> None:
-    """Make a folder, and refuse it if nothing can be written there."""
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:

@@ -1,7 +1,5 @@
 """Arrays on disk: safetensors with a digest of themselves, nothing that runs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
@@ -23,7 +21,6 @@ SEAL = "seal"
 def save_arrays(
     path: Path, arrays: Mapping[str, np.ndarray], notes: Any = None
 ) -> None:
-    """Write arrays and what JSON can hold beside them."""
     held = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     seal = json.dumps([_digest(held, notes), notes])
     # Not save_file: its errors are no OSErrors.
@@ -35,9 +32,7 @@ def load_arrays(
 ) -> tuple[dict[str, np.ndarray], Any]:
     """The arrays and the notes of a file whose digest, if it has one, is right.
 
-    Args:
-        path: of the file.
-        sealed: refuse a file without a digest.
+    A file without a digest is refused if it should be `sealed`.
     """
     try:
         content = regular(path).read_bytes()

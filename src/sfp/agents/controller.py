@@ -10,7 +10,7 @@ import numpy as np
 
 from sfp.nets.policy import Policy
 from sfp.observation import Obs
-from sfp.priors.base import Prior, draw_seed, shifted
+from sfp.priors.base import Prior
 from sfp.priors.warp import warp
 
 Through: TypeAlias = Callable[[np.ndarray, np.ndarray, Obs], np.ndarray]
@@ -77,14 +77,14 @@ class Warped:
 
     def begin(self, rng: np.random.Generator) -> np.ndarray:
         """H_0: consecutive actions from the data."""
-        return draw_seed(self.prior, rng)
+        return self.prior.conditioning.begin(self.prior.seeds, rng)
 
     def act(
         self, memory: np.ndarray, obs: Obs, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """The policy's mean, through the flow."""
         action = self.through(self.policy.mean(self.encoder(obs)), memory, obs)
-        return action, shifted(memory, action)
+        return action, self.prior.conditioning.push(memory, action)
 
 
 def compile_warp(prior: Prior) -> Through:

@@ -16,7 +16,7 @@ from sfp.agents.sac import SAC, Actor, Features, SACState, min_q, sample
 from sfp.data.batch import Batch
 from sfp.nets.policy import Policy
 from sfp.observation import Obs
-from sfp.priors.base import Prior, draw_seed, shifted
+from sfp.priors.base import Prior
 from sfp.priors.gaussian import Gaussian
 from sfp.priors.sampler import Sampler
 
@@ -37,7 +37,7 @@ class KL(SAC):
 
     def begin(self, rng: np.random.Generator) -> Memory:
         """H_0: consecutive actions from the data, if the prior sees any."""
-        return Memory(draw_seed(self.prior, rng))
+        return Memory(self.prior.conditioning.begin(self.prior.seeds, rng))
 
     def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """Uniform actions or the prior's at first, then those of the policy."""
@@ -49,7 +49,8 @@ class KL(SAC):
         else:
             noise = turn.rng.standard_normal(self.spec.action, np.float32)
             action = actor.policy.shaken(actor.encoder(turn.obs), noise)
-        return Decision(action, action, {}), Memory(shifted(memory.history, action))
+        history = self.prior.conditioning.push(memory.history, action)
+        return Decision(action, action, {}), Memory(history)
 
     def update(
         self, state: SACState, batch: Batch, key: PRNGKeyArray

@@ -10,7 +10,7 @@ import numpy as np
 from sfp.agents.base import Decision, Memory, Turn
 from sfp.agents.controller import Controller, Through, Warped, compile_warp
 from sfp.agents.sac import SAC, Actor
-from sfp.priors.base import Prior, draw_seed, shifted
+from sfp.priors.base import Prior
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Parrot(SAC):
 
     def begin(self, rng: np.random.Generator) -> Memory:
         """H_0: consecutive actions from the data, if the flow sees any."""
-        return Memory(draw_seed(self.prior, rng))
+        return Memory(self.prior.conditioning.begin(self.prior.seeds, rng))
 
     def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """The flow's own actions at first (uniform u), then those of the policy."""
@@ -41,7 +41,8 @@ class Parrot(SAC):
             noise = rng.standard_normal(dims, np.float32)
             unit = actor.policy.shaken(actor.encoder(turn.obs), noise)
         action = self._through(unit, memory.history, turn.obs)
-        return Decision(action, unit, {}), Memory(shifted(memory.history, action))
+        history = self.prior.conditioning.push(memory.history, action)
+        return Decision(action, unit, {}), Memory(history)
 
     def controller(self, actor: Actor) -> Controller:
         """The policy's mean through the flow."""

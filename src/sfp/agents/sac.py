@@ -98,7 +98,7 @@ class SAC:
         init = self.adam.init
         optimisers = init(policy), init(critics), init(log_alpha)  # pyright: ignore[reportArgumentType]
         targets, behind = jax.tree.map(jnp.copy, (critics, encoder))
-        adam = init(encoder)
+        adam = init(encoder) if jax.tree.leaves(encoder) else ()
         return SACState(
             policy, critics, targets, log_alpha, *optimisers, encoder, behind, adam
         )
@@ -186,9 +186,10 @@ class SAC:
             loss, has_aux=True
         )((state.critics, state.encoder))
         critics, adam = descend(self.adam, gradient, state.critic_adam, state.critics)
-        encoder, own = descend(self.adam, inner, state.encoder_adam, state.encoder)
         state = state._replace(critics=critics, critic_adam=adam)
-        state = state._replace(encoder=encoder, encoder_adam=own)
+        if jax.tree.leaves(state.encoder):  # the plain one has nothing to learn
+            encoder, own = descend(self.adam, inner, state.encoder_adam, state.encoder)
+            state = state._replace(encoder=encoder, encoder_adam=own)
         metrics = {"losses/critic": value, "losses/q": q.mean()}
         return state, metrics, jax.lax.stop_gradient(features)
 

@@ -32,7 +32,7 @@ from sfp.nets.mlp import MLP
 from sfp.nets.namespace import namespace
 from sfp.nets.policy import Policy
 from sfp.observation import Obs, Spec
-from sfp.priors.base import Prior, draw_seed, shifted
+from sfp.priors.base import Prior
 from sfp.priors.sampler import Sampler
 
 Weights = Float[Array, "batch priors"]
@@ -123,8 +123,9 @@ class SFP:
 
     def begin(self, rng: np.random.Generator) -> Memory:
         """H_0: consecutive actions from the data of each prior; no toss is kept yet."""
-        history = np.concatenate([draw_seed(prior, rng) for prior in self.priors])
-        return Memory(history, np.full(1, np.nan) if self._keeps_tosses else ())
+        seeds = [p.conditioning.begin(p.seeds, rng) for p in self.priors]
+        toss = np.full(1, np.nan) if self._keeps_tosses else ()
+        return Memory(np.concatenate(seeds), toss)
 
     def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """Algorithm 1, lines 7, 8 and 10; the warm-up takes priors only."""
@@ -153,7 +154,7 @@ class SFP:
                 if k not in proposals:
                     proposals[k] = self._draw(k, memory, turn.obs, rng)
                 own = proposals[k]
-            history.append(shifted(past, own))
+            history.append(self.priors[k].conditioning.push(past, own))
         by_prior = float(who < len(self.priors))
         info = {"mixing": float(weights.sum()), "mixing/prior_share": by_prior}
         return Decision(action, action, info), Memory(np.concatenate(history), toss)

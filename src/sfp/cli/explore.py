@@ -67,7 +67,7 @@ def explore(
     from sfp.report.tables import save_csv
 
     place = find_place(task, position)
-    can = (name for name in EXPLORERS if place.scripted or name != "scripted")
+    can = (name for name in EXPLORERS if place.is_known or name != "scripted")
     names, length = explorer or tuple(can), place.steps if steps is None else steps
     # By its last name: walks depend on it, and are to be the same in every folder.
     called = [Path(name).name for name in prior]
@@ -77,7 +77,7 @@ def explore(
         for name, short in zip(prior, called, strict=True)
     }
     total = max(1, length) * (len(names) + len(priors))
-    total *= 1 if place.abreast else max(1, repetitions * trajectories)
+    total *= 1 if place.is_known else max(1, repetitions * trajectories)
     with progress(f"exploring {place.name}", total) as advance:
         walks = walk(
             place,

@@ -1,7 +1,5 @@
 """What an update learns from: the border between NumPy and JAX."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, TypeAlias
 
 from jaxtyping import Array, Float

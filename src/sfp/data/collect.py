@@ -1,7 +1,5 @@
 """Collecting D_exp: by a script, an expert or any controller, into Minari."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,12 +7,11 @@ from typing import Any
 import numpy as np
 from minari.data_collector import EpisodeBuffer
 
-from sfp.data import manipulation, writer
+from sfp.data import manipulation
 from sfp.data.record import record
 from sfp.data.scripted import Scripted
-from sfp.data.sources import load
-from sfp.data.sources.minari import root
 from sfp.data.trajectories import SHORTEST, Trajectories
+from sfp.data.writer import make_buffer, write
 from sfp.envs.layout import Layout
 from sfp.envs.maze import MazeBatch
 from sfp.envs.registry import Task, get_task
@@ -96,16 +93,9 @@ def collect(
             force=force,
             progress=progress,
         )
-    dataset_id = name or f"sfp/{chosen.slug}/scripted-v0"
-
-    def recorded() -> Iterator[EpisodeBuffer]:
-        for number, episode in enumerate(_roll(layout, episodes, steps, seed=seed)):
-            yield episode
-            progress(number + 1)
-
-    writer.write(
-        dataset_id,
-        recorded(),
+    return write(
+        name or f"sfp/{chosen.slug}/scripted-v0",
+        _roll(layout, episodes, steps, seed=seed),
         chosen.make(),
         description=(
             f"{episodes} trajectories of {steps} steps in {chosen.name}: a scripted "
@@ -114,12 +104,11 @@ def collect(
         ),
         algorithm="sfp.data.scripted.Scripted",
         force=force,
+        progress=progress,
     )
-    return load(root() / dataset_id)
 
 
 def check_policy(task: Task, policy: str) -> None:
-    """Refuse a name that stands for nobody who can act in a task."""
     if policy not in (SCRIPTED, EXPERT):
         raise SfpError(
             f"expected policy {SCRIPTED!r}, {EXPERT!r} or a controller, received "
@@ -134,6 +123,11 @@ def check_policy(task: Task, policy: str) -> None:
         raise SfpError(
             f"{task.name} has no expert but the scripted policy itself: choose "
             f"--policy {SCRIPTED}."
+        )
+    if task.layout is None and policy == SCRIPTED and task.base != "reach":
+        raise SfpError(
+            f"reaching is recorded in reach, not in {task.base}: choose --policy "
+            "expert (policy='expert') for Meta-World's own scripted expert."
         )
     if task.kwargs.get("pixels"):
         raise SfpError(
@@ -162,17 +156,10 @@ def _roll(
         positions[:, steps] = batch.maze.scale(batch.position)
         goals[:, steps] = goals[:, steps - 1]
         rewards = batch.maze.reached(positions[:, 1:], goals[:, :-1]).astype(float)
-        never = np.zeros(steps, bool)
-        cut = np.arange(steps) == steps - 1
         for i in range(count):
-            yield EpisodeBuffer(
-                observations={
-                    "observation": positions[i],
-                    "achieved_goal": positions[i],
-                    "desired_goal": goals[i],
-                },
-                actions=actions[i],
-                rewards=rewards[i],
-                terminations=never,  # pyright: ignore[reportArgumentType]
-                truncations=cut,
-            )
+            observations = {
+                "observation": positions[i],
+                "achieved_goal": positions[i],
+                "desired_goal": goals[i],
+            }
+            yield make_buffer(observations, actions[i], rewards[i])

@@ -1,7 +1,5 @@
 """Recordings as experience: a replay that draws half of every batch from them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax
@@ -14,13 +12,9 @@ from sfp.data.trajectories import Trajectories
 
 
 class HalfReplay(EpisodeReplay):
-    """A replay whose batches are half demonstrations (RLPD); the rest is its own.
+    """A replay of which half of every batch is demonstrations of the same sizes.
 
-    Args:
-        capacity: time steps of its own to keep.
-        sizes: of their parts.
-        demonstrations: a filled replay of the same sizes.
-        **options: those of `EpisodeReplay`.
+    RLPD samples this way.
     """
 
     def __init__(
@@ -36,7 +30,7 @@ class HalfReplay(EpisodeReplay):
         self.demonstrations = demonstrations
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
-        """Half and half, the odd one its own."""
+        """An odd batch has one transition more of its own than demonstrations."""
         *many, count = shape
         theirs = self.demonstrations.sample(rng, (*many, count // 2))
         ours = super().sample(rng, (*many, count - count // 2))
@@ -55,18 +49,10 @@ def fill_replay(
     gamma: float,
     hindsight: float,
 ) -> EpisodeReplay:
-    """A replay of whole recorded episodes.
+    """A replay of whole recorded episodes, with observations and goals.
 
     An episode of T states and actions gives T - 1 transitions: where its last action
-    led to is not recorded.
-
-    Args:
-        data: with observations and goals.
-        part: where in an observation the goal stands that it achieves.
-        reward: of achieved and desired goals.
-        n_step: rewards summed before the critic is asked.
-        gamma: discount per step.
-        hindsight: for each true goal, this many that the episode achieved later.
+    led to is not recorded. `part` is where in an observation the achieved goal stands.
     """
     count, obs = len(data.actions), np.asarray(data.observations, np.float32)
     achieved, goal = obs[:, part], np.asarray(data.goals, np.float32)

@@ -1,7 +1,5 @@
 """Collecting D_exp in Meta-World: in parts, by several processes, resumable."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import shutil
@@ -14,14 +12,15 @@ from pathlib import Path
 import numpy as np
 from minari.data_collector import EpisodeBuffer
 
-from sfp.data import writer
 from sfp.data.parts import Arrays, make_parts, read_part
-from sfp.data.reaching import Expert, Reaching, check_recorder
+from sfp.data.reaching import Expert, Reaching
 from sfp.data.record import Episode, roll, stack
-from sfp.data.sources import load, minari
+from sfp.data.sources import minari
 from sfp.data.trajectories import Trajectories
+from sfp.data.writer import check_id, make_buffer, write
 from sfp.envs.metaworld import MetaWorld
 from sfp.envs.registry import Task
+from sfp.envs.spaces import GOAL_KEYS
 from sfp.files import locked, sweep_all
 
 PART = 20
@@ -30,8 +29,6 @@ PART = 20
 
 @dataclass(frozen=True)
 class Episodes:
-    """Consecutive episodes of a recording."""
-
     task: str
     steps: int
     seed: int
@@ -41,11 +38,9 @@ class Episodes:
 
     @property
     def name(self) -> str:
-        """Of its file."""
         return f"episodes-{self.first:06d}-{self.size}"
 
     def make(self) -> Arrays:
-        """Record them."""
         who, env = Expert(self.task) if self.expert else Reaching(), _env(self.task)
         numbers = range(self.first, self.first + self.size)
         streams = [np.random.default_rng([self.seed, number]) for number in numbers]
@@ -64,11 +59,10 @@ def collect(
     progress: Callable[[int], None],
 ) -> Trajectories:
     """Record `size` (episodes, steps) as a Minari dataset; see `sfp.data.collect`."""
-    check_recorder(task.base, expert=expert)
     episodes, steps = size
     kind = "expert" if expert else "scripted"
     dataset_id = name or f"sfp/{task.slug}/{kind}-v0"
-    writer.check_id(dataset_id, force=force)
+    check_id(dataset_id, force=force)
     env = task.make()
     parts = [
         Episodes(task.name, steps, seed, expert, first, min(PART, episodes - first))
@@ -79,7 +73,7 @@ def collect(
         sweep_all(folder)
         make_parts(folder, parts, workers, progress)
         does = "solves the task" if expert else "reaches uniformly drawn goals"
-        writer.write(
+        data = write(
             dataset_id,
             _buffers(folder, parts),
             env,
@@ -94,17 +88,16 @@ def collect(
     with contextlib.suppress(OSError):  # others are recording
         folder.parent.rmdir()
     env.close()
-    return load(minari.root() / dataset_id)
+    return data
 
 
 @cache
 def _env(task: str) -> MetaWorld:
-    """One simulator per process."""
     return MetaWorld(task)
 
 
 def _key(part: Episodes) -> str:
-    """What else decides the bits: parts of other versions are not mixed."""
+    """Name all that decides the bits, so that parts of other versions are not mixed."""
     decides = asdict(part) | {"first": None, "size": None}
     for package in ("sfp", "metaworld", "mujoco", "numpy"):
         try:
@@ -123,16 +116,6 @@ def _arrays(episode: Episode) -> Arrays:
 def _buffers(folder: Path, parts: Sequence[Episodes]) -> Iterator[EpisodeBuffer]:
     for part in parts:
         made = read_part(folder, part)
-        never = np.zeros(part.steps, bool)
-        cut = np.arange(part.steps) == part.steps - 1
         for i in range(part.size):
-            yield EpisodeBuffer(
-                observations={
-                    key: made[key][i]
-                    for key in ("observation", "achieved_goal", "desired_goal")
-                },
-                actions=made["action"][i],
-                rewards=made["reward"][i],
-                terminations=never,  # pyright: ignore[reportArgumentType]
-                truncations=cut,
-            )
+            observations = {key: made[key][i] for key in GOAL_KEYS}
+            yield make_buffer(observations, made["action"][i], made["reward"][i])

@@ -1,7 +1,5 @@
 """Long recordings in parts: many processes, each part whole or absent, kept on disk."""
 
-from __future__ import annotations
-
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -31,18 +29,14 @@ class Part(Protocol):
     """A piece of work whose result depends on nothing but itself; it is pickled."""
 
     @property
-    def name(self) -> str:
-        """Of its file."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def size(self) -> int:
         """Episodes in it."""
         ...
 
-    def make(self) -> Arrays:
-        """Do the work."""
-        ...
+    def make(self) -> Arrays: ...
 
 
 def make_parts(
@@ -51,16 +45,11 @@ def make_parts(
     workers: int,
     progress: Callable[[int], None] = lambda episodes: None,
 ) -> None:
-    """Make what is missing in a folder that nobody else writes to.
+    """Make the parts that are missing in a folder that nobody else writes to.
 
-    What is there is checked against its digest; a damaged part is made anew. A worker
-    that dies takes only the part it was at with it, which is begun again.
-
-    Args:
-        folder: of the parts.
-        parts: all of them, in order.
-        workers: processes; 1 works in this one.
-        progress: called with the episodes that are there so far.
+    Existing parts are checked against their digests; a damaged one is made anew. A
+    worker that dies loses only the part it was at, which is begun again. One worker
+    works in this process. `progress` is called with the episodes that are there so far.
     """
     _remove_damaged(folder, parts)
     deaths = 0
@@ -86,7 +75,6 @@ def make_parts(
 
 
 def read_part(folder: Path, part: Part) -> Arrays:
-    """A part that was made before."""
     try:
         arrays, _ = load_arrays(_path(folder, part), sealed=True)
     except SfpError as error:

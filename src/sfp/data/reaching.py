@@ -1,13 +1,9 @@
 """Who records Meta-World: a scripted policy that reaches, and the suite's experts."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
 import numpy as np
-
-from sfp.errors import SfpError
 
 LOW = np.array([-0.45, 0.4, 0.1])
 HIGH = np.array([0.45, 0.85, 0.45])
@@ -27,13 +23,11 @@ class Reaching:
     """
 
     def begin(self, rng: np.random.Generator) -> np.ndarray:
-        """A first goal."""
         return rng.uniform(LOW, HIGH)
 
     def act(
         self, memory: np.ndarray, obs: dict[str, np.ndarray], rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Towards the goal, or to a new one if it is reached."""
         goal, gap = memory, memory - obs["achieved_goal"]
         if np.linalg.norm(gap) <= REACHED:
             goal = rng.uniform(LOW, HIGH)
@@ -48,13 +42,10 @@ class Reaching:
 
 
 class Expert:
-    """Meta-World's scripted expert of a task as a controller."""
-
     def __init__(self, task: str):
         self._task = task
 
     def begin(self, rng: np.random.Generator) -> Any:
-        """A policy that remembers nothing of other episodes."""
         from metaworld.policies import ENV_POLICY_MAP
 
         return ENV_POLICY_MAP[f"{self._task}-v3"]()
@@ -62,18 +53,8 @@ class Expert:
     def act(
         self, memory: Any, obs: dict[str, np.ndarray], rng: np.random.Generator
     ) -> tuple[np.ndarray, Any]:
-        """The expert's action, clipped to the action space."""
         seen = np.concatenate([obs["observation"], obs["desired_goal"]])
         with warnings.catch_warnings():  # it says that actions will be clipped
             warnings.simplefilter("ignore")
             action = memory.get_action(seen)
         return np.clip(action, -1.0, 1.0).astype(np.float32), memory
-
-
-def check_recorder(task: str, *, expert: bool) -> None:
-    """Refuse what nobody can record."""
-    if not expert and task != "reach":
-        raise SfpError(
-            f"reaching is recorded in reach, not in {task}: choose --policy expert "
-            "(policy='expert') for Meta-World's own scripted expert."
-        )

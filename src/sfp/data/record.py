@@ -1,8 +1,6 @@
 """Recording: anything that acts in an environment writes a Minari dataset."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -10,14 +8,14 @@ import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 from minari.data_collector import EpisodeBuffer
+from numpy.random import Generator
 
-from sfp.data import writer
-from sfp.data.sources import load
-from sfp.data.sources.minari import root
 from sfp.data.trajectories import SHORTEST, Trajectories
-from sfp.envs.adapter import as_type, make_env
+from sfp.data.writer import make_buffer, write
+from sfp.envs.adapter import as_type, make_env, name_of
 from sfp.envs.parameters import slug
 from sfp.envs.registry import get_task
+from sfp.envs.spaces import check_box
 from sfp.errors import SfpError, at_least
 
 
@@ -29,13 +27,11 @@ class Recorder(Protocol):
     holds that goal then, and the rewards for it.
     """
 
-    def begin(self, rng: np.random.Generator) -> Any:
+    def begin(self, rng: Generator) -> Any:
         """The memory at the beginning of an episode."""
         ...
 
-    def act(
-        self, memory: Any, obs: Any, rng: np.random.Generator
-    ) -> tuple[np.ndarray, Any]:
+    def act(self, memory: Any, obs: Any, rng: Generator) -> tuple[np.ndarray, Any]:
         """An action in the environment's own units, and the new memory.
 
         Args:
@@ -50,11 +46,7 @@ class Recorder(Protocol):
 class Episode:
     """One episode; there is one observation more than there are actions.
 
-    Attributes:
-        observations: with the controller's goal, if it pursues one of its own.
-        actions: the executed actions.
-        rewards: one per action.
-        terminated: whether the environment ended the episode.
+    Observations hold the controller's goal, if it pursues one of its own.
     """
 
     observations: list[Any] = field(default_factory=list)
@@ -63,15 +55,9 @@ class Episode:
     terminated: bool = False
 
     def buffer(self) -> EpisodeBuffer:
-        """The episode as Minari stores it; it ends in a termination or truncation."""
-        last = np.arange(len(self.actions)) == len(self.actions) - 1
-        return EpisodeBuffer(
-            observations=stack(self.observations),
-            actions=stack(self.actions),
-            rewards=np.array(self.rewards, np.float64),  # pyright: ignore[reportArgumentType]
-            terminations=last & self.terminated,
-            truncations=last & (not self.terminated),
-        )
+        rewards = np.array(self.rewards, np.float64)
+        seen, done = stack(self.observations), stack(self.actions)
+        return make_buffer(seen, done, rewards, terminated=self.terminated)
 
 
 def record(
@@ -107,44 +93,33 @@ def record(
     at_least(1, episodes=episodes)
     at_least(0, seed=seed)
     who, made = as_recorder(controller), make_env(env)
-    called = get_task(env).name if isinstance(env, str) else _called(made)
-    if not isinstance(made.action_space, spaces.Box):
-        kind = type(made.action_space).__name__
-        raise SfpError(f"{called} has {kind} actions: expected a Box of numbers.")
+    called = get_task(env).name if isinstance(env, str) else name_of(made)
+    check_box(made, called)
     limit = made.spec.max_episode_steps if made.spec else None
     if steps is None and limit is None:
         raise SfpError(f"{called} has no time limit: say how many steps to record.")
     most = steps if steps is not None else limit or 0
     at_least(SHORTEST, steps=most)
-    dataset_id = name or f"sfp/{slug(called)}/recorded-v0"
-
-    def recorded() -> Iterator[EpisodeBuffer]:
-        for number in range(episodes):
-            rng = np.random.default_rng([seed, number])
-            yield roll(made, who, most, rng).buffer()
-            progress(number + 1)
-
+    streams = (np.random.default_rng([seed, number]) for number in range(episodes))
     kind = type(getattr(controller, "__self__", controller))
-    writer.write(
-        dataset_id,
-        recorded(),
+    data = write(
+        name or f"sfp/{slug(called)}/recorded-v0",
+        (roll(made, who, most, rng).buffer() for rng in streams),
         made,
         description=f"{episodes} episodes of up to {most} steps in {called} "
         f"(seed {seed}).",
         algorithm=f"{kind.__module__}.{kind.__qualname__}",
         force=force,
+        progress=progress,
     )
     if isinstance(env, str):
         made.close()
-    return load(root() / dataset_id)
+    return data
 
 
-def roll(
-    env: gym.Env, controller: Recorder, steps: int, rng: np.random.Generator
-) -> Episode:
+def roll(env: gym.Env, controller: Recorder, steps: int, rng: Generator) -> Episode:
     """One episode of at most that many steps; the stream decides every bit of it."""
-    space, episode = env.action_space, Episode()
-    assert isinstance(space, spaces.Box)
+    space, episode = check_box(env, name_of(env)), Episode()
     goal: Callable[[Any], np.ndarray] | None = getattr(controller, "goal", None)
     now, _ = env.reset(seed=int(rng.integers(2**31)))
     memory = controller.begin(rng)
@@ -165,7 +140,6 @@ def roll(
 
 
 def as_recorder(given: Any) -> Recorder:
-    """What acts, as a controller."""
     if isinstance(given, Recorder):
         return given
     if callable(getattr(given, "predict", None)):
@@ -185,11 +159,11 @@ class _Predicting:
     predict: Callable[[Any], Any]
     reset: Callable[[int], Any] | None = None
 
-    def begin(self, rng: np.random.Generator) -> None:
+    def begin(self, rng: Generator) -> None:
         if self.reset is not None:
             self.reset(int(rng.integers(2**31)))
 
-    def act(self, memory: None, obs: Any, rng: np.random.Generator) -> tuple[Any, None]:
+    def act(self, memory: None, obs: Any, rng: Generator) -> tuple[Any, None]:
         action = self.predict(obs)
         # Stable-Baselines' policies return a pair of action and state.
         return (action[0] if isinstance(action, tuple) else action), None
@@ -203,7 +177,6 @@ def stack(values: list[Any]) -> Any:
 
 
 def _acted(returned: Any, space: spaces.Box) -> tuple[np.ndarray, Any]:
-    """The action of a controller, checked and clipped to the action space."""
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise SfpError(
             "expected act(memory, obs, rng) to return (action, memory), received "
@@ -223,7 +196,3 @@ def _acted(returned: Any, space: spaces.Box) -> tuple[np.ndarray, Any]:
 
 def _after(now: Any, goal: np.ndarray) -> dict[str, np.ndarray]:
     return {**now, "desired_goal": goal}
-
-
-def _called(env: gym.Env) -> str:
-    return env.spec.id if env.spec else type(env.unwrapped).__name__

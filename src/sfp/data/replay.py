@@ -1,7 +1,5 @@
 """Experience replay: n-step returns, hindsight and histories in one gather."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,14 +19,7 @@ Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class Sizes:
     """The dimensions of what a time step holds.
 
-    Attributes:
-        obs: of the state.
-        action: of an action, as the critic sees it.
-        goal: of a goal.
-        history: of the past actions that priors see, flattened.
-        bank: how many proposals of each prior are kept.
-        image: the shape of an image; empty without images.
-        priors: how many priors propose.
+    The history is flattened; `bank` proposals of each of the `priors` are kept.
     """
 
     obs: int
@@ -42,15 +33,7 @@ class Sizes:
 
 @dataclass
 class TimeStep:
-    """What is known at time t, before a_t is chosen.
-
-    Attributes:
-        obs: the state s_t, without the goal.
-        achieved: the goal that s_t achieves; empty without goals.
-        goal: the desired one; empty without goals.
-        history: what the priors see of the past, flattened.
-        image: uint8, where there is one.
-    """
+    """What is known at time t, before a_t is chosen; arrays are empty without goals."""
 
     obs: np.ndarray
     achieved: np.ndarray
@@ -60,13 +43,13 @@ class TimeStep:
 
 
 class EpisodeReplay:
-    """A ring of time steps. An episode of T steps takes T + 1; the last has no
-    action, and each observation is stored once.
+    """A ring of time steps, in which each observation is stored once.
 
-    Time steps are numbered from the first one ever stored. All that a transition needs
-    lies at its own time step or later, so a ring that has overwritten the beginning of
-    an episode still serves the rest of it. The running episode can be sampled up to its
-    newest time step, which counts as a truncation.
+    An episode of T steps takes T + 1 time steps; the last has no action. Time steps are
+    numbered from the first one ever stored. All that a transition needs lies at its own
+    time step or later, so a ring that has overwritten the beginning of an episode still
+    serves the rest of it. The running episode can be sampled up to its newest time
+    step, which counts as a truncation.
 
     Args:
         capacity: time steps to keep.
@@ -77,7 +60,7 @@ class EpisodeReplay:
         reward: needed for hindsight.
         moving_goals: whether goals change within an episode, as those of recordings do;
             rewards are then computed for the one goal of a transition.
-    """  # noqa: D205
+    """
 
     def __init__(
         self,
@@ -132,7 +115,6 @@ class EpisodeReplay:
         return min(self.count, self.capacity) - ends
 
     def begin(self, step: TimeStep) -> None:
-        """The first time step of an episode."""
         self.episodes += 1
         self._write(step)
 
@@ -155,15 +137,12 @@ class EpisodeReplay:
 
     @property
     def newest_step(self) -> int:
-        """Where the columns hold the newest time step."""
         return (self.count - 1) % self.capacity
 
     def histories(self, first: int) -> np.ndarray:
-        """What the prior sees at the time steps from `first` on."""
         return self._at("history", np.arange(first, self.count))
 
     def fill(self, first: int, bank: np.ndarray) -> None:
-        """Keep the prior's proposals for the time steps from `first` on."""
         self.columns["bank"][np.arange(first, self.count) % self.capacity] = bank
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
@@ -217,7 +196,6 @@ class EpisodeReplay:
         return columns | {"terminated": ended}
 
     def like(self, first: int, stop: int) -> dict[str, np.ndarray]:
-        """A piece of the same shapes and types."""
         count = stop - first
         columns = {
             name: np.zeros((count, *column.shape[1:]), column.dtype)
@@ -226,7 +204,6 @@ class EpisodeReplay:
         return columns | {"terminated": np.zeros(count, bool)}
 
     def clear(self) -> None:
-        """Forget everything."""
         self._last[:], self._terminated[:] = 0, False
         self.count = self.episodes = 0
 
@@ -240,7 +217,6 @@ class EpisodeReplay:
         self._terminated[self._episode(t[piece["terminated"]])] = True
 
     def restore(self, count: int, episodes: int) -> None:
-        """Go on after all pieces are back."""
         self.count, self.episodes = count, episodes
 
     def _write(self, step: TimeStep) -> None:
@@ -263,7 +239,7 @@ class EpisodeReplay:
         return self._last[self._episode(t)] == t
 
     def _draw(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """TimeSteps that have an action; others are drawn again."""
+        """Time steps that have an action; others are drawn again."""
         first = max(0, self.count - self.capacity)
         if self.count < 2:
             raise SfpError("there is nothing to sample yet: add a step to the replay.")
@@ -287,7 +263,6 @@ class EpisodeReplay:
     def _returns(
         self, t: np.ndarray, length: np.ndarray, goal: np.ndarray
     ) -> np.ndarray:
-        """Sums of up to n discounted rewards, for the goals given."""
         ahead = np.arange(self.n_step)
         steps = t[:, None] + np.minimum(ahead, length[:, None] - 1)
         if self.computes_rewards and self._reward:
@@ -302,7 +277,6 @@ class EpisodeReplay:
         return (rewards * weights).sum(axis=1)
 
     def _proposals(self, rng: np.random.Generator, t: np.ndarray) -> np.ndarray:
-        """One of the actions that the prior proposed at each time step."""
         bank = self.columns["bank"]
         if not self.sizes.bank:
             return np.zeros((len(t), 0), np.float32)

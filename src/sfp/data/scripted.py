@@ -1,7 +1,5 @@
 """The scripted policy of the paper's appendix: walk from random goal to random goal."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sfp.envs.layout import Layout

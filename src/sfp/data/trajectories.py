@@ -183,14 +183,9 @@ def assemble(
 ) -> Trajectories:
     """Join recorded episodes, checking what every format can get wrong.
 
-    Args:
-        episodes: one dictionary of equally long columns per episode.
-        source: named in errors and kept in the result.
-        low: lower action bounds; unknown or infinite ones are taken from the data.
-        high: upper action bounds, likewise.
-        rate: actions per second.
-        names: of the dimensions of an action; ignored unless there is one for each.
-        drop_short: leave out episodes of fewer than two actions.
+    Each episode is a dictionary of equally long columns. Bounds that are unknown or
+    infinite are taken from the data; names of an action's dimensions are ignored unless
+    there is one for each; `drop_short` leaves out episodes of fewer than two actions.
     """
     kept: list[Episode] = []
     for number, episode in enumerate(episodes):
@@ -241,7 +236,7 @@ def _as_actions(values: np.ndarray, source: str, episode: int) -> np.ndarray:
 
 
 def _as_float32(values: ArrayLike) -> np.ndarray:
-    """What float32 cannot hold becomes infinite."""
+    """Numbers that float32 cannot hold become infinite."""
     with np.errstate(over="ignore"):
         return np.asarray(values).astype(np.float32, copy=False)
 

@@ -1,21 +1,21 @@
 """Writing episodes as a Minari dataset: checksummed, whole or absent."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 from minari.data_collector import EpisodeBuffer
 from minari.dataset.minari_dataset import parse_dataset_id
 from minari.dataset.minari_storage import MinariStorage
 from minari.namespace import create_namespace
 
-from sfp.data.sources import minari
+from sfp.data.sources import load, minari
+from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError
 from sfp.files import atomic_folder
 
@@ -49,16 +49,11 @@ def write(
     description: str,
     algorithm: str,
     force: bool = False,
-) -> None:
+    progress: Callable[[int], None] = lambda done: None,
+) -> Trajectories:
     """Write episodes as a local Minari dataset; the file is in memory until complete.
 
-    Args:
-        dataset_id: such as `sfp/room/scripted-v0`.
-        episodes: an iterable, taken one after the other.
-        env: gives the spaces and the specification to rebuild it from.
-        description: for `minari show`.
-        algorithm: what acted.
-        force: replace an existing dataset.
+    The environment gives the spaces and the specification to rebuild it from.
     """
     check_id(dataset_id, force=force)
     target = minari.root() / dataset_id
@@ -83,7 +78,7 @@ def write(
         # In memory first: HDF5 crashes the whole process when a write to disk fails.
         file = io.BytesIO()
         storage._file_path = file  # pyright: ignore[reportAttributeAccessIssue]
-        storage.update_episodes(episodes)
+        storage.update_episodes(_counted(episodes, progress))
         (draft / "data" / "main_data.hdf5").write_bytes(file.getbuffer())
         storage.update_metadata({"dataset_size": storage.get_size()})
     namespace = parse_dataset_id(dataset_id)[0]
@@ -91,3 +86,26 @@ def write(
         # It is only a label: no harm if it is there already or does not fit on disk.
         with contextlib.suppress(ValueError, OSError):
             create_namespace(namespace)
+    return load(target)
+
+
+def _counted(
+    episodes: Iterable[EpisodeBuffer], progress: Callable[[int], None]
+) -> Iterator[EpisodeBuffer]:
+    for number, episode in enumerate(episodes):
+        yield episode
+        progress(number + 1)
+
+
+def make_buffer(
+    observations: Any, actions: Any, rewards: Any, *, terminated: bool = False
+) -> EpisodeBuffer:
+    """An episode as Minari stores it; it ends in a termination or a truncation."""
+    last = np.arange(len(actions)) == len(actions) - 1
+    return EpisodeBuffer(
+        observations=observations,
+        actions=actions,
+        rewards=rewards,
+        terminations=last & terminated,
+        truncations=last & (not terminated),
+    )

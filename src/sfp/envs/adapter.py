@@ -38,12 +38,7 @@ ROUNDING = 1e-5
 
 @dataclass
 class Observed:
-    """What the environment shows at one time step.
-
-    Attributes:
-        obs: state, goal and image, for the agent.
-        achieved: the goal that the state achieves; empty without goals.
-    """
+    """An observation, and the goal that its state achieves (empty without goals)."""
 
     obs: Obs
     achieved: np.ndarray
@@ -63,11 +58,8 @@ class Outcome:
 def make_env(env: str | gym.Env, *, imports: bool = True, **kwargs: Any) -> gym.Env:
     """An environment from a task's name, a Gymnasium id, or itself.
 
-    Args:
-        env: name, id or environment.
-        imports: whether a name may import a package (Gymnasium's `package:Id`). It may
-            not if it was read from a file: nothing that is loaded may run code.
-        **kwargs: for the environment's constructor.
+    Unless `imports`, a name may not import a package (Gymnasium's `package:Id`):
+    nothing that is loaded from a file may run code.
     """
     if isinstance(env, gym.Env):
         return env
@@ -85,16 +77,11 @@ def make_env(env: str | gym.Env, *, imports: bool = True, **kwargs: Any) -> gym.
 
 
 class Environment:
-    """A Gymnasium environment with a Box or goal observation and bounded Box actions.
-
-    Args:
-        env: the environment.
-        name: what messages call it.
-    """
+    """A Gymnasium environment with Box or goal observations, bounded Box actions."""
 
     def __init__(self, env: gym.Env, name: str | None = None):
         self.env = env
-        self.name = name or (env.spec.id if env.spec else type(env.unwrapped).__name__)
+        self.name = name or name_of(env)
         self.low, self.high = action_bounds(env, self.name)
         self._shape = env.action_space.shape
         self._dtype = env.action_space.dtype
@@ -115,7 +102,6 @@ class Environment:
         return self.env.get_wrapper_attr("no_hindsight") if said else ""
 
     def reset(self, seed: int) -> Observed:
-        """Begin the episode of that seed."""
         self._where = f"at reset(seed={seed})"
         observation, _ = self._unpacked(2, self._call(self.env.reset, seed=seed))
         self._check_spaces()
@@ -147,7 +133,6 @@ class Environment:
         )
 
     def rewards(self, achieved: np.ndarray, goal: np.ndarray) -> np.ndarray:
-        """The step rewards of many achieved and desired goals at once."""
         self.check_hindsight()
         compute = self.env.get_wrapper_attr("compute_reward")
         shape = (len(achieved), *self.parts.goals[GOAL_KEYS[2]].shape)
@@ -180,7 +165,6 @@ class Environment:
         return rewards
 
     def check_hindsight(self) -> None:
-        """Refuse hindsight where goals cannot be relabelled."""
         if not self.has_goals:
             raise SfpError(
                 f"hindsight needs goals: {self.name} has none (expected a Dict of "
@@ -287,7 +271,7 @@ class Environment:
         return value.item()
 
     def _flag(self, name: str, value: Any) -> bool:
-        """True or False; 1 and 0 mean the same, whatever else is no answer."""
+        """True or False; 1 and 0 mean the same, anything else is refused."""
         if np.size(value) != 1 or np.ravel(value)[0] not in (False, True):
             raise SfpError(
                 f"{self.name} gave {name} as {_short(value)} {self._where}: expected "
@@ -350,7 +334,6 @@ class Environment:
 
 
 def make_spec(parts: Parts, action: int) -> Spec:
-    """The sizes of what an environment shows and takes."""
     image: tuple[int, ...] = ()
     for space in parts.image.values():
         image = space.shape
@@ -364,6 +347,10 @@ def make_spec(parts: Parts, action: int) -> Spec:
     )
 
 
+def name_of(env: gym.Env) -> str:
+    return env.spec.id if env.spec else type(env.unwrapped).__name__
+
+
 def as_type(actions: np.ndarray, dtype: Any) -> np.ndarray:
     """Actions as the environment takes them: to whole numbers they are rounded."""
     whole = np.issubdtype(dtype, np.integer)
@@ -375,5 +362,4 @@ def _short(value: Any) -> str:
 
 
 def _alike(computed: np.ndarray, rewards: np.ndarray) -> np.ndarray:
-    """Which rewards are the same but for what float32 goals make of them."""
     return np.isclose(computed, rewards, rtol=1e-4, atol=1e-5)

@@ -1,7 +1,5 @@
 """Cameras in MuJoCo: good pictures for people, fast ones to learn from."""
 
-from __future__ import annotations
-
 import atexit
 import importlib
 import os
@@ -28,15 +26,7 @@ REMEDY = (
 
 
 class Camera:
-    """Takes pictures of a simulation; turned if the camera hangs upside down.
-
-    Args:
-        model: MuJoCo's.
-        name: of a camera in the model.
-        width: in pixels.
-        height: in pixels.
-        fast: no shadows, reflections or multisampling.
-    """
+    """Takes pictures of a simulation; turned if the camera hangs upside down."""
 
     def __init__(
         self, model: Any, name: str, width: int, height: int, *, fast: bool = False
@@ -77,7 +67,6 @@ class Camera:
         atexit.register(self.close)
 
     def shoot(self, data: Any) -> Image:
-        """The picture of this moment, its first row at the top."""
         mujoco = self._mujoco
         image = np.empty((self._rectangle.height, self._rectangle.width, 3), np.uint8)
         self._gl.make_current()

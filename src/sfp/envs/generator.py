@@ -1,7 +1,5 @@
 """Generated mazes: corridors that branch, every one decided by a seed and a size."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,14 +19,7 @@ REPORTING = range(1000, 2000)
 
 @dataclass(frozen=True)
 class Size:
-    """How large a maze is.
-
-    Attributes:
-        side: junctions per side of the square that it lies in.
-        shortest: least number of strides from start to goal.
-        longest: and the most.
-        dead_ends: least number of dead ends besides start and goal.
-    """
+    """Junctions per side of a square; strides from start to goal; least dead ends."""
 
     side: int
     shortest: int

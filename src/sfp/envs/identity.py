@@ -1,7 +1,5 @@
 """Which environment a run is of, where its name alone does not say it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any
@@ -47,7 +45,7 @@ def _said(spec: EnvSpec) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON does not know: numbers of an array, the name of anything else."""
+    """JSON for other values: the numbers of an array, the name of anything else."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return getattr(value, "__qualname__", type(value).__qualname__)

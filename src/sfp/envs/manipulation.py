@@ -1,7 +1,5 @@
 """Meta-World's ten tasks of MT10, as data: what is seen, and what success is."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -36,7 +34,6 @@ class Manipulation:
     head: str = ""
 
     def reached(self, achieved: np.ndarray, desired: np.ndarray) -> np.ndarray:
-        """Whether achieved goals, one or many, count as the desired ones."""
         gap = np.subtract(achieved, desired, dtype=np.float64)
         if self.axis is not None:
             return np.asarray(np.abs(gap[..., self.axis]) <= self.near)

@@ -1,7 +1,5 @@
 """Point-maze environments: goal-conditioned, sparse reward, vectors or pixels."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -37,7 +35,6 @@ _built: dict[str, Layout] = {}
 
 
 def get_layout(layout: str | Layout) -> Layout:
-    """A layout by its name, from an ASCII map, from a file with one, or as it is."""
     if isinstance(layout, Layout):
         return layout
     if layout in LAYOUTS:

@@ -1,7 +1,5 @@
 """Meta-World's ten tasks of MT10: sparse rewards, and no step pays for the rest."""
 
-from __future__ import annotations
-
 import importlib
 import math
 import warnings
@@ -125,7 +123,6 @@ class MetaWorld(gym.Env):
     def step(
         self, action: np.ndarray
     ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
-        """Move the hand and simulate; the action's displacement is clipped."""
         stock = self.simulation
         delta = np.minimum(np.maximum(action[:3], -1), 1) * stock.action_scale
         place = np.minimum(self._mocap + delta, stock.mocap_high)
@@ -144,14 +141,12 @@ class MetaWorld(gym.Env):
     def compute_reward(
         self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: Any
     ) -> np.ndarray | float:
-        """The step reward for any achieved and desired goals, one or many."""
         if self.no_hindsight:
             raise SfpError(f"rewards cannot be relabelled: {self.no_hindsight}.")
         reward = self.task.reached(achieved_goal, desired_goal).astype(np.float64)
         return reward if reward.ndim else float(reward)
 
     def render(self) -> Image | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """A picture of the chosen camera."""
         if self.render_mode is None:
             return None
         if self._camera is None:
@@ -165,7 +160,6 @@ class MetaWorld(gym.Env):
         return state, stock.model.body_pos.copy(), self._before, self._goal
 
     def restore(self, saved: Saved) -> None:
-        """Go on from where an episode was saved."""
         stock, (state, places, self._before, self._goal) = self.simulation, saved
         stock.model.body_pos[:] = places
         self._mujoco.mj_setState(stock.model, stock.data, state, self._state_kind)
@@ -177,7 +171,6 @@ class MetaWorld(gym.Env):
         return np.array(stock.mocap_low), np.array(stock.mocap_high)
 
     def close(self) -> None:
-        """Free the cameras."""
         for camera in (self._camera, self._eye):
             if camera is not None:
                 camera.close()
@@ -207,7 +200,6 @@ class MetaWorld(gym.Env):
         self._low, self._high = space.low[:FRAME], space.high[:FRAME]
 
     def _frame(self) -> np.ndarray:
-        """What one moment shows."""
         frame = np.zeros(FRAME)
         frame[:3] = self._hand
         gap = self._claws[0] - self._claws[1]
@@ -243,7 +235,6 @@ class MetaWorld(gym.Env):
         self.simulation.init_tcp = self.simulation.tcp_center
 
     def _settle(self, steps: int = SETTLING) -> None:
-        """Move the hand to where an episode begins."""
         stock, data = self.simulation, self.simulation.data
         self._mocap[:] = stock.hand_init_pos
         data.mocap_quat[0] = (1, 0, 1, 0)

@@ -1,7 +1,5 @@
 """How a point moves among walls: the one transition function of every maze."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sfp.envs.layout import Layout
@@ -15,8 +13,6 @@ HAIR = 1e-9
 
 
 class Motion:
-    """The transition function of one layout, for any number of points at once."""
-
     def __init__(self, layout: Layout):
         self._free = layout.padded.ravel()
         self._stride = layout.padded.shape[1]
@@ -31,11 +27,6 @@ class Motion:
         the other component go on. As no move is longer than a cell, a point meets at
         most one vertical and one horizontal grid line; they are crossed in the order in
         which the straight way meets them, each only if the cell behind it is free.
-
-        Args:
-            position: points inside free cells.
-            move: displacements within [-1, 1] per axis.
-            rng: draws how far a wall that is hit pushes back.
         """
         cell = np.rint(position)
         target = position + move

@@ -1,7 +1,5 @@
 """Parameters of tasks: `name:key=value,key=value`, one syntax everywhere."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -22,14 +20,7 @@ TEXT = re.compile(r"[\w.+/-]+")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that a task takes.
-
-    Attributes:
-        kind: `bool`, `int`, `float` or `str`.
-        default: its value if it is not given; None means that there is none.
-        summary: one line for the docs and `sfp list`.
-        choices: the values that it may have; empty allows all of its kind.
-    """
+    """A parameter that a task takes; no choices allow every value of its kind."""
 
     kind: type
     default: Value | None
@@ -38,7 +29,6 @@ class Parameter:
 
     @property
     def expected(self) -> str:
-        """The values that it may have, in words."""
         if isinstance(self.choices, range):
             return f"a whole number from {self.choices[0]} to {self.choices[-1]}"
         if self.choices:
@@ -47,7 +37,6 @@ class Parameter:
         return words.get(self.kind, "a word")
 
     def accepts(self, value: Value) -> bool:
-        """Whether a value is of its kind and among its choices."""
         if self.kind is float and type(value) is int:
             return True
         return type(value) is self.kind and (not self.choices or value in self.choices)
@@ -71,7 +60,6 @@ def split(name: str) -> tuple[str, dict[str, Value]]:
 
 
 def base(name: str) -> str:
-    """What stands before the parameters."""
     return split(name)[0]
 
 

@@ -1,7 +1,5 @@
 """Pictures of a maze: small ones to learn from, large ones for people."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sfp.envs.layout import Layout
@@ -17,11 +15,7 @@ GOAL = (0, 255, 0)
 class Canvas:
     """Maps the plane to pixels (row 0 is the top) and paints on them.
 
-    Args:
-        layout: what to draw.
-        width: in pixels.
-        height: in pixels.
-        keep_aspect: leave wall at the borders rather than stretch the maze.
+    To keep the aspect leaves wall at the borders rather than stretch the maze.
     """
 
     def __init__(

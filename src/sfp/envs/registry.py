@@ -148,7 +148,6 @@ def suite_of(env: gym.Env) -> str:
 
 
 def _find(name: str) -> Task:
-    """The task of a name without parameters."""
     if name in TASKS:
         return TASKS[name]
     for task in TASKS.values():

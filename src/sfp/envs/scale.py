@@ -1,7 +1,5 @@
 """Actions between an environment's bounds and [-1, 1]."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,24 +8,17 @@ import numpy as np
 
 @dataclass(frozen=True)
 class ActionScale:
-    """The bounds of actions, in NumPy or in JAX; both ways to [-1, 1] and back.
-
-    Attributes:
-        low: lower bound per dimension.
-        high: upper bound per dimension.
-    """
+    """The bounds of actions, in NumPy or in JAX; both ways to [-1, 1] and back."""
 
     low: Any
     high: Any
 
     @property
     def middle(self) -> Any:
-        """The centre of the range, which is 0 in [-1, 1]."""
         return (self.low + self.high) / 2
 
     @property
     def half(self) -> Any:
-        """Half the width of the range, which is 1 in [-1, 1]."""
         return (self.high - self.low) / 2
 
     def to_unit(self, actions: Any) -> Any:
@@ -35,7 +26,6 @@ class ActionScale:
         return (actions - self.middle) / self.half
 
     def from_unit(self, units: Any) -> Any:
-        """The inverse of `to_unit`, up to rounding."""
         return self.middle + self.half * units
 
     def execute(self, units: np.ndarray) -> np.ndarray:

@@ -1,7 +1,5 @@
 """What the spaces of an environment must be, and what they say."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import gymnasium as gym
@@ -16,13 +14,18 @@ TOLERANCE = 1e-5
 """Observations may leave their space by this share of its size: rounding."""
 
 
-def action_bounds(env: gym.Env, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """The bounds of flat actions, all of them finite."""
+def check_box(env: gym.Env, name: str) -> spaces.Box:
+    """The action space, which must be a Box."""
     space = env.action_space
     if not isinstance(space, spaces.Box):
         raise SfpError(
             f"{name} has {type(space).__name__} actions: expected a Box of numbers."
         )
+    return space
+
+
+def action_bounds(env: gym.Env, name: str) -> tuple[np.ndarray, np.ndarray]:
+    space = check_box(env, name)
     low, high = (np.asarray(x, np.float64).ravel() for x in (space.low, space.high))
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise SfpError(
@@ -40,10 +43,7 @@ def action_bounds(env: gym.Env, name: str) -> tuple[np.ndarray, np.ndarray]:
 class Parts:
     """Where an environment shows what, by key; "" is an observation without keys.
 
-    Attributes:
-        state: vectors, in this order behind one another.
-        goals: the achieved and the desired goal; empty without goals.
-        image: at most one.
+    States stand one behind the other; goals are the achieved and the desired one.
     """
 
     state: dict[str, spaces.Box]
@@ -52,7 +52,6 @@ class Parts:
 
 
 def observation_parts(env: gym.Env, name: str) -> Parts:
-    """The parts of an observation: vectors, goals and an image."""
     space = env.observation_space
     shown: dict[str, spaces.Space] = {"": space}
     goals: dict[str, spaces.Space] = {}
@@ -110,7 +109,6 @@ def channels_first(shape: tuple[int, ...]) -> bool:
 
 
 def as_image(part: np.ndarray) -> np.ndarray:
-    """Height x width x channels in uint8."""
     if channels_first(part.shape[-3:]):
         part = np.moveaxis(part, -3, -1)
     if part.dtype != np.uint8:
@@ -131,7 +129,6 @@ def check_wrappers(env: gym.Env, name: str) -> None:
 
 
 def size_of(space: spaces.Box) -> int:
-    """Dimensions of a part."""
     return int(np.prod(space.shape))
 
 

@@ -1,7 +1,5 @@
 """Suites: all that is known about a group of tasks, in one table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -109,7 +107,6 @@ SUITES: dict[str, Suite] = {
 
 
 def get_suite(name: str) -> Suite:
-    """The suite of that name."""
     if name not in SUITES:
         raise unknown("suite", name, SUITES, "See `sfp reproduce --help`.")
     return SUITES[name]

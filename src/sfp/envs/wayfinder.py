@@ -1,7 +1,5 @@
 """The direction to walk in: straight to the goal, or along the shortest way."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from sfp.envs.layout import NEIGHBOURS, Layout
@@ -26,7 +24,6 @@ class Wayfinder:
         self._fields: dict[int, np.ndarray] = {}
 
     def draw_goal(self, count: int, rng: np.random.Generator) -> Positions:
-        """Points uniform over the free cells."""
         cells = self._layout.cells
         cell = cells[rng.integers(len(cells), size=count)]
         return cell + rng.uniform(-0.5, 0.5, size=(count, 2))

@@ -1,9 +1,7 @@
 """Arenas: where explorers walk, many at once where the task allows it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -13,54 +11,17 @@ from sfp.envs.adapter import Environment, Observed
 from sfp.envs.layout import Layout
 from sfp.envs.maze import MazeBatch
 from sfp.envs.metaworld import MetaWorld
-from sfp.errors import SfpError
 
 PER_AXIS = 10
-
-
-@runtime_checkable
-class Explorer(Protocol):
-    """Acts for all walks at once; keeps what it remembers of each itself."""
-
-    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """One action for every walk."""
-        ...
-
-
-@runtime_checkable
-class Arena(Protocol):
-    """A number of walks in a task.
-
-    Attributes:
-        position: where each of them is.
-        dims: of an action, each within [-1, 1].
-        met: which walks have met the task's goal.
-        returns: sum of rewards of each, where it is known.
-    """
-
-    position: np.ndarray
-    dims: int
-    met: np.ndarray
-    returns: np.ndarray | None
-
-    def step(self, actions: np.ndarray) -> np.ndarray:
-        """Act; return the positions."""
-        ...
-
-    def states(self) -> np.ndarray:
-        """What each of them sees, with its goal."""
-        ...
-
-    def script(self, rng: np.random.Generator) -> Explorer:
-        """The policy that recorded D_exp."""
-        ...
+Act: TypeAlias = Callable[[], np.ndarray]
+"""Gives the next action of every rollout."""
 
 
 class MazeArena:
-    """Points in a maze."""
+    """Points in a maze, all of which move at once."""
 
-    dims: int = 2
-    returns: np.ndarray | None = None
+    dims = 2
+    returns = None
 
     def __init__(self, layout: Layout, count: int, rng: np.random.Generator):
         self._batch = MazeBatch(layout, count, rng)
@@ -70,18 +31,16 @@ class MazeArena:
         self.met = self._is_met()
 
     def step(self, actions: np.ndarray) -> np.ndarray:
-        """Move every point."""
         self.position = self._batch.step(actions)
         self.met |= self._is_met()
         return self.position
 
     def states(self) -> np.ndarray:
-        """Scaled positions and goals."""
         return np.concatenate([self._maze.scale(self.position), self._goal], axis=1)
 
-    def script(self, rng: np.random.Generator) -> Explorer:
-        """Walks to random goals."""
-        return Scripted(self._maze.layout, self.position, rng)
+    def script(self, rng: np.random.Generator) -> Act:
+        script = Scripted(self._maze.layout, self.position, rng)
+        return lambda: script.act(self.position, rng)
 
     def _is_met(self) -> np.ndarray:
         return np.asarray(
@@ -93,13 +52,10 @@ class HandArena:
     """Hands in one Meta-World simulator, which the episodes use in turns.
 
     Each episode is what it would be in an environment of its own.
-
-    Attributes:
-        observations: the last one of each episode.
     """
 
-    dims: int = 4
-    returns: np.ndarray | None = None
+    dims = 4
+    returns = None
 
     def __init__(self, env: MetaWorld, count: int, rng: np.random.Generator):
         self._env, self._saved = env, []
@@ -113,7 +69,6 @@ class HandArena:
         self.position = self._hands()
 
     def step(self, actions: np.ndarray) -> np.ndarray:
-        """Move every hand."""
         for i, action in enumerate(np.asarray(actions, np.float32)):
             self._env.restore(self._saved[i])
             self.observations[i], *_, info = self._env.step(action)
@@ -123,44 +78,30 @@ class HandArena:
         return self.position
 
     def states(self) -> np.ndarray:
-        """Observations and goals."""
         keys = "observation", "desired_goal"
         return np.array(
             [np.concatenate([o[k] for k in keys]) for o in self.observations]
         )
 
-    def script(self, rng: np.random.Generator) -> Explorer:
-        """Reaches random points."""
-        return _Reachers(self, rng)
+    def script(self, rng: np.random.Generator) -> Act:
+        script = Reaching()
+        goals = [script.begin(rng) for _ in self.observations]
+
+        def act() -> np.ndarray:
+            actions = []
+            for i, seen in enumerate(self.observations):
+                action, goals[i] = script.act(goals[i], seen, rng)
+                actions.append(action)
+            return np.array(actions, np.float64)
+
+        return act
 
     def _hands(self) -> np.ndarray:
         return np.array([seen["observation"][:3] for seen in self.observations])
 
 
-class _Reachers:
-    """The scripted policy of every hand."""
-
-    def __init__(self, arena: HandArena, rng: np.random.Generator):
-        self._arena, self._script = arena, Reaching()
-        self._goals = [self._script.begin(rng) for _ in arena.observations]
-
-    def act(self, position: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Towards each one's goal."""
-        actions = []
-        for i, seen in enumerate(self._arena.observations):
-            action, self._goals[i] = self._script.act(self._goals[i], seen, rng)
-            actions.append(action)
-        return np.array(actions, np.float64)
-
-
 class EnvironmentArena:
-    """One walk in any environment; after the episode's end it stands still.
-
-    Args:
-        environment: with actions scaled to [-1, 1].
-        where: the position in what is seen.
-        rng: draws the episode's seed.
-    """
+    """One rollout in any environment; after the episode's end it stands still."""
 
     def __init__(
         self,
@@ -178,7 +119,6 @@ class EnvironmentArena:
         self._total = 0.0
 
     def step(self, actions: np.ndarray) -> np.ndarray:
-        """Act, until the episode is over."""
         if not self._over:
             outcome = self._environment.step(actions[0])
             self._seen = outcome.observed
@@ -191,16 +131,14 @@ class EnvironmentArena:
         return self.position
 
     def states(self) -> np.ndarray:
-        """The observation with its goal."""
         return np.concatenate([*self._seen.obs[:2]])[None]
-
-    def script(self, rng: np.random.Generator) -> Explorer:
-        """Refuse: there is none."""
-        name = self._environment.name
-        raise SfpError(f"there is no scripted policy for {name}: leave it out.")
 
     def _positions(self) -> np.ndarray:
         return self._where(self._seen)[None].astype(np.float64)
+
+
+Arena: TypeAlias = MazeArena | HandArena | EnvironmentArena
+"""Rollouts in a task: where they are, which have met its goal, what they return."""
 
 
 def reachable(layout: Layout, per_axis: int = PER_AXIS) -> np.ndarray:

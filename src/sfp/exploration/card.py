@@ -1,7 +1,5 @@
 """A prior's model card: what it is, how well it fits, what it looks like."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import jax
@@ -21,7 +19,6 @@ STEPS = 500
 
 
 def write_card(folder: Path, prior: Prior, card: Card, data: Trajectories) -> None:
-    """Write README.md and pictures into a prior's folder."""
     pictures = {}
     if not prior.conditioning.state:
         made = np.asarray(

@@ -1,7 +1,5 @@
 """What recordings hold, and what of it will hurt a density model."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,7 +91,6 @@ def _inner(data: Trajectories) -> np.ndarray:
 
 
 def _repeats(data: Trajectories, i: int) -> float:
-    """How often the value is exactly the one before."""
     inner = _inner(data)
     return float((data.actions[inner, i] == data.actions[inner - 1, i]).mean())
 
@@ -143,7 +140,6 @@ def _low_frequency_power(data: Trajectories) -> list[float]:
 
 
 def _warnings(data: Trajectories, rows: list[dict]) -> list[str]:
-    """What a density model will stumble over, in words."""
     found = []
     for row in rows:
         name = f"dimension {row['dimension']}"

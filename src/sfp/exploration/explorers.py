@@ -1,7 +1,5 @@
 """Explorers: what can act without learning a task, compared side by side."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ import numpy as np
 
 from sfp.envs.suites import EPISODE_STEPS
 from sfp.errors import SfpError, at_least, unknown
-from sfp.exploration.arena import Arena
+from sfp.exploration.arena import Act, Arena, EnvironmentArena
 from sfp.exploration.family import (
     Correlated,
     Explorer,
@@ -40,31 +38,24 @@ class PriorExplorer(Independent):
 
     A prior that sees the state is given the observation and, if it was learned with
     goals, the task's goal.
-
-    Args:
-        prior: in the units of the rollouts' actions.
     """
 
     def __init__(self, prior: Prior):
-        self._seeds = np.asarray(prior.seeds)
-        self._states = len(prior.frame.state_mean)
+        self._prior = prior
         self._sample = jax.jit(jax.vmap(prior.sample))
 
     def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> np.ndarray:
-        """Consecutive actions from the data for every rollout."""
-        return self._seeds[rng.integers(len(self._seeds), size=len(seen.position))]
+        count = len(seen.position)
+        return self._prior.conditioning.begin(self._prior.seeds, rng, count)
 
     def act(
         self, memory: np.ndarray, seen: Seen, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """A sample for every rollout, given its own last actions."""
-        past = memory.reshape(len(memory), -1)
-        state = seen.states[:, : self._states].astype(np.float32)
-        context = np.concatenate([past, state], axis=1)
+        sees = self._prior.conditioning
+        state = seen.states[:, : len(self._prior.frame.state_mean)].astype(np.float32)
         keys = jax.random.split(jax.random.key(rng.integers(2**32)), len(memory))
-        action = np.asarray(self._sample(keys, context))
-        memory = np.concatenate([memory, action[:, None]], axis=1)[:, 1:]
-        return action.astype(np.float64), memory
+        action = np.asarray(self._sample(keys, sees.context(memory, state)))
+        return action.astype(np.float64), sees.push(memory, action)
 
 
 @dataclass(frozen=True)
@@ -192,7 +183,11 @@ def explore(
         if name not in EXPLORERS:
             raise unknown("explorer", name, EXPLORERS, "See `sfp list explorers`.")
     place = find_place(task, position)
-    chosen = {name: EXPLORERS[name].explorer for name in _known_to(place, explorers)}
+    if explorers is None:
+        explorers = ("uniform", "scripted") if place.is_known else ("uniform",)
+    elif "scripted" in explorers and not place.is_known:
+        raise SfpError(f"there is no scripted policy for {place.name}: leave it out.")
+    chosen = {name: EXPLORERS[name].explorer for name in explorers}
     for name, prior in priors.items():
         chosen[name] = PriorExplorer(place.fitted(prior, name))
     size = repetitions * trajectories, steps or place.steps
@@ -209,18 +204,7 @@ def explore(
     ]
 
 
-def _known_to(place: Place, asked: Sequence[str] | None = None) -> Sequence[str]:
-    """Explorers for a place: those that are asked for, or the first that can."""
-    if asked is None:
-        return ("uniform", "scripted") if place.scripted else ("uniform",)
-    if "scripted" in asked and not place.scripted:
-        raise SfpError(f"there is no scripted policy for {place.name}: leave it out.")
-    return asked
-
-
 class Rollouts(NamedTuple):
-    """What an explorer did, before it is measured."""
-
     paths: Paths
     actions: Sequences
     met: np.ndarray
@@ -239,9 +223,7 @@ def _roll_out(
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     made = []
     for arena in place.arenas(count, rng):
-        act = (
-            _scripted(arena, rng) if explorer is None else _acting(explorer, arena, rng)
-        )
+        act = _acting(explorer, arena, rng)
         paths = np.empty((len(arena.position), steps + 1, arena.position.shape[1]))
         actions = np.empty((len(paths), steps, arena.dims))
         paths[:, 0] = arena.position
@@ -259,24 +241,16 @@ def _roll_out(
     )
 
 
-def _scripted(arena: Arena, rng: np.random.Generator) -> Callable[[], np.ndarray]:
-    script = arena.script(rng)
-    return lambda: script.act(arena.position, rng)
-
-
-def _acting(
-    explorer: Explorer, arena: Arena, rng: np.random.Generator
-) -> Callable[[], np.ndarray]:
-    """What an explorer does in an arena, step by step."""
-
-    def seen() -> Seen:
-        return Seen(arena.position, arena.states())
-
-    memory = explorer.begin(rng, seen(), arena.dims)
+def _acting(explorer: Explorer | None, arena: Arena, rng: np.random.Generator) -> Act:
+    if explorer is None:
+        assert not isinstance(arena, EnvironmentArena)
+        return arena.script(rng)
+    memory = explorer.begin(rng, Seen(arena.position, arena.states()), arena.dims)
 
     def act() -> np.ndarray:
         nonlocal memory
-        actions, memory = explorer.act(memory, seen(), rng)
+        seen = Seen(arena.position, arena.states())
+        actions, memory = explorer.act(memory, seen, rng)
         return actions
 
     return act

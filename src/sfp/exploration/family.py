@@ -1,11 +1,10 @@
 """Explorers: what acts without learning, in `sfp explore` and in a method's warm-up."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.random import Generator
 
 from sfp.errors import SfpError
 from sfp.noise.polyrl import PolyRL
@@ -13,12 +12,7 @@ from sfp.noise.processes import Noise, squash
 
 
 class Seen(NamedTuple):
-    """What an explorer may look at, one row per rollout.
-
-    Attributes:
-        position: where each rollout is.
-        states: what a prior with states sees: the state, with the goal behind it.
-    """
+    """Positions and states (with the goal behind), one row per rollout."""
 
     position: np.ndarray
     states: np.ndarray
@@ -31,19 +25,15 @@ class Explorer(Protocol):
     The memory is a tree of arrays whose shapes never change and that is not modified.
     """
 
-    def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> Any:
+    def begin(self, rng: Generator, seen: Seen, dims: int) -> Any:
         """The memory of new rollouts."""
         ...
 
-    def act(
-        self, memory: Any, seen: Seen, rng: np.random.Generator
-    ) -> tuple[np.ndarray, Any]:
+    def act(self, memory: Any, seen: Seen, rng: Generator) -> tuple[np.ndarray, Any]:
         """One action for every rollout, and the memory after it."""
         ...
 
-    def perturb(
-        self, memory: Any, rng: np.random.Generator, dims: int
-    ) -> tuple[np.ndarray, Any]:
+    def perturb(self, memory: Any, rng: Generator, dims: int) -> tuple[np.ndarray, Any]:
         """Standard normal noise for a policy's action once the warm-up is over."""
         ...
 
@@ -51,10 +41,7 @@ class Explorer(Protocol):
 class Independent:
     """The noise of SAC: drawn anew at every step."""
 
-    def perturb(
-        self, memory: Any, rng: np.random.Generator, dims: int
-    ) -> tuple[np.ndarray, Any]:
-        """One vector; nothing is remembered."""
+    def perturb(self, memory: Any, rng: Generator, dims: int) -> tuple[np.ndarray, Any]:
         return rng.standard_normal(dims, np.float32), memory
 
 
@@ -62,14 +49,12 @@ class Independent:
 class Uniform(Independent):
     """Independent actions, uniform in the box: what SAC explores with at first."""
 
-    def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> np.ndarray:
-        """The shape of the actions."""
+    def begin(self, rng: Generator, seen: Seen, dims: int) -> np.ndarray:
         return np.array([len(seen.position), dims])
 
     def act(
-        self, memory: np.ndarray, seen: Seen, rng: np.random.Generator
+        self, memory: np.ndarray, seen: Seen, rng: Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Uniform in [-1, 1] per dimension."""
         return rng.uniform(-1.0, 1.0, size=tuple(memory)), memory
 
 
@@ -79,50 +64,32 @@ class Correlated:
 
     After the warm-up the same noise shakes the policy: a = tanh(μ(s) + σ(s) ε_t), where
     ε_t is standard normal but not independent. The noise begins anew with an episode.
-
-    Attributes:
-        noise: where ε_t comes from.
     """
 
     noise: Noise[Any]
 
-    def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> Any:
-        """Noise for every rollout."""
+    def begin(self, rng: Generator, seen: Seen, dims: int) -> Any:
         return self.noise.begin(rng, len(seen.position), dims)
 
-    def act(
-        self, memory: Any, seen: Seen, rng: np.random.Generator
-    ) -> tuple[np.ndarray, Any]:
-        """The next step of the noise, squashed into [-1, 1]."""
+    def act(self, memory: Any, seen: Seen, rng: Generator) -> tuple[np.ndarray, Any]:
         noise, memory = self.noise.draw(memory, rng)
         return squash(noise), memory
 
-    def perturb(
-        self, memory: Any, rng: np.random.Generator, dims: int
-    ) -> tuple[np.ndarray, Any]:
-        """The next step of the noise."""
+    def perturb(self, memory: Any, rng: Generator, dims: int) -> tuple[np.ndarray, Any]:
         noise, memory = self.noise.draw(memory, rng)
         return noise[0], memory
 
 
 @dataclass(frozen=True)
 class SelfAvoiding(Independent):
-    """PolyRL's locally self-avoiding chains of positions.
-
-    Attributes:
-        chain: its parameters.
-    """
+    """PolyRL's locally self-avoiding chains of positions."""
 
     chain: PolyRL = field(default_factory=PolyRL)
 
-    def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> Any:
-        """A chain that has not begun."""
+    def begin(self, rng: Generator, seen: Seen, dims: int) -> Any:
         return self.chain.begin(len(seen.position), dims, seen.position)
 
-    def act(
-        self, memory: Any, seen: Seen, rng: np.random.Generator
-    ) -> tuple[np.ndarray, Any]:
-        """Turn a little from the last action, or begin a new chain."""
+    def act(self, memory: Any, seen: Seen, rng: Generator) -> tuple[np.ndarray, Any]:
         return self.chain.draw(memory, np.asarray(seen.position, float), rng)
 
 

@@ -1,7 +1,5 @@
 """Figures: legible in print, safe for colour-blind eyes, drawn without a screen."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,13 +42,10 @@ def trajectory_figure(
     shown: int = 20,
     labels: tuple[str, str] = ("x", "y"),
 ) -> Figure:
-    """The paper's qualitative figure: the first walks of each explorer.
+    """The paper's qualitative figure: the first rollouts of each explorer.
 
-    Args:
-        place: a maze, or the corners of a box, which is seen from above.
-        explorations: whose walks to draw; a single number is drawn over time.
-        shown: of each.
-        labels: of a box's sides.
+    The place is a maze, or the corners of a box, which is seen from above. A path with
+    a single number is drawn over time.
     """
     maze = isinstance(place, Layout)
     low, high = (place.low, place.high) if maze else place
@@ -83,7 +78,6 @@ def trajectory_figure(
 
 
 def spectrum_figure(sequences: dict[str, np.ndarray]) -> Figure:
-    """Power spectral density of named sets of action sequences."""
     figure = Figure(figsize=(5.2, 3.6), layout="constrained")
     _draw_spectra(figure.subplots(), sequences)
     return figure
@@ -134,7 +128,6 @@ def data_figure(data: Trajectories, *, shown: int = 3) -> Figure:
 
 
 def draw_maze(axis: Axes, layout: Layout) -> None:
-    """The walls and goals of a maze."""
     axis.set_facecolor(WALL)
     for x, y in layout.cells if not layout.is_open else ():
         axis.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, color="white", lw=0.1))

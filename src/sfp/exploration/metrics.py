@@ -1,7 +1,5 @@
 """How well actions explore: coverage, radius of gyration, power spectral density."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Literal
 
@@ -33,13 +31,6 @@ def coverage(
     for `room`, 10 x 10 x 10 = 1000 for `reach`, as in the paper's appendix "Metrics".
     More than three dimensions are taken two by two, and the shares averaged: of so many
     buckets no walk would visit any to speak of. Dimensions without extent do not count.
-
-    Args:
-        paths: all states of all trajectories, the first one included.
-        low: lower corner of the box of reachable states.
-        high: upper corner.
-        per_axis: buckets per dimension.
-        reachable: which buckets can be reached at all, by default every one.
     """
     wide = high > low
     points = paths.reshape(-1, paths.shape[-1])[:, wide]
@@ -64,11 +55,6 @@ def gyration(
 
     The paper prints 1/(δ n), which is not free of units; the values of its Table 1 come
     out with δ², which is the default here.
-
-    Args:
-        paths: n trajectories of |τ| states each.
-        diagonal: δ, of the box of reachable states.
-        normaliser: `table` divides by δ², `printed` by δ as in the formula.
     """
     gap = paths - paths.mean(axis=1, keepdims=True)
     spread = (gap * gap).sum(axis=(1, 2)) / (paths.shape[1] - 1)
@@ -80,9 +66,6 @@ def spectrum(sequences: Sequences) -> tuple[np.ndarray, np.ndarray]:
 
     The one-sided periodogram of each sequence after its mean is removed: its sum times
     the frequency spacing is the variance. Frequencies are cycles per step, up to 0.5.
-
-    Returns:
-        frequencies and densities.
     """
     steps = sequences.shape[1]
     centred = sequences - sequences.mean(axis=1, keepdims=True)

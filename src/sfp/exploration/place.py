@@ -1,7 +1,5 @@
 """Places: where explorers walk, and the box by which their walks are measured."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,13 +29,7 @@ Canvas: TypeAlias = Layout | tuple[np.ndarray, np.ndarray]
 
 
 class Box(NamedTuple):
-    """What the buckets divide.
-
-    Attributes:
-        low: one corner.
-        high: the other.
-        reachable: which buckets can be reached, or None for all.
-    """
+    """Buckets divide it; `reachable` says which of them can be reached, None is all."""
 
     low: np.ndarray
     high: np.ndarray
@@ -49,15 +41,10 @@ class Place:
     """An environment in which explorers walk.
 
     Attributes:
-        environment: the environment itself.
-        name: for titles and files.
-        steps: of an episode.
-        labels: of the first two numbers of a position.
+        labels: of the first two dimensions of a position.
         notes: what the measures mean.
-        arenas: begins that many walks: all at once, or one after the other.
-        box: what can be reached; None if that is not known. Where it is known, all
-            walks go on at once, and there is a scripted policy.
-        layout: the map of a maze.
+        arenas: begins that many rollouts: all at once, or one after the other.
+        box: what can be reached; None if that is not known.
     """
 
     environment: Environment
@@ -70,17 +57,11 @@ class Place:
     layout: Layout | None = None
 
     @property
-    def scripted(self) -> bool:
-        """Whether there is a scripted policy for it."""
-        return self.box is not None
-
-    @property
-    def abreast(self) -> bool:
-        """Whether all walks go on at once."""
+    def is_known(self) -> bool:
+        """Whether all rollouts go on at once, and there is a scripted policy."""
         return self.box is not None
 
     def fitted(self, prior: Prior, name: str) -> Prior:
-        """The prior for actions that are scaled to [-1, 1]."""
         check_prior(prior, name, self.environment)
         return unit_prior(prior)
 
@@ -101,7 +82,6 @@ class Place:
         return scaled, Box(np.zeros(len(low)), wide.astype(float))
 
     def canvas(self) -> Canvas:
-        """The maze, or the box that is drawn."""
         if self.layout is not None:
             return self.layout
         return (np.zeros(2), np.ones(2)) if self.box is None else self.box[:2]
@@ -110,10 +90,8 @@ class Place:
 def find_place(task: str | gym.Env | Place, position: Sequence[int] = ()) -> Place:
     """Where to walk: a task, a map, a Gymnasium id, or an environment itself.
 
-    Args:
-        task: what users type, or hold in their hands.
-        position: which numbers of the observation make up a position, in an environment
-            that is none of our tasks.
+    In an environment that is none of our tasks, `position` says which dimensions of the
+    observation make up a position.
     """
     if isinstance(task, Place):
         return task

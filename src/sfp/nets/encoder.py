@@ -1,8 +1,6 @@
 """Encoders: from an observation to the features that policy, critics and Λ see."""
 
-from __future__ import annotations
-
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -16,20 +14,13 @@ PATCH = 8
 LATENT = 50
 
 
-@runtime_checkable
-class Encoder(Protocol):
-    """A tree of arrays; leading axes are free, in NumPy and in JAX."""
-
-    def __call__(self, obs: Obs) -> Any:
-        """The features of one observation, or of many."""
-        ...
-
-
 class Flat(eqx.Module):
-    """The state with the goal behind it; nothing is learned."""
+    """The state with the goal behind it; nothing is learned.
+
+    Leading axes of an observation are free, in NumPy and in JAX.
+    """
 
     def __call__(self, obs: Obs) -> Any:
-        """Two vectors in one."""
         xp = namespace(obs.state)
         return xp.concatenate([obs.state, obs.goal], axis=-1)
 
@@ -55,7 +46,6 @@ class Patches(eqx.Module):
         self.latent = MLP([rows * columns * 32, LATENT], key=keys[2])
 
     def __call__(self, obs: Obs) -> Any:
-        """Features of the image, then the state and the goal."""
         xp = namespace(obs.state)
         pixels = obs.image.astype(xp.float32) / 255.0 - 0.5
         grid = relu(self.patch(_patches(pixels)))
@@ -66,7 +56,6 @@ class Patches(eqx.Module):
 
 
 def make_encoder(spec: Spec, *, key: PRNGKeyArray) -> tuple[Any, int]:
-    """The encoder for an observation, and how many features it has."""
     if not spec.image:
         return Flat(), spec.inputs
     return Patches(spec, key=key), LATENT + spec.inputs

@@ -1,7 +1,5 @@
 """An MLP with layer normalisation in front of every ReLU."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,7 +25,6 @@ class NormedMLP(MLP):
         self.offsets = tuple(jnp.zeros(size) for size in sizes[1:-1])
 
     def __call__(self, x: Any) -> Any:
-        """Leading axes are free; with NumPy weights it computes in NumPy."""
         hidden = zip(
             self.weights[:-1], self.biases[:-1], self.gains, self.offsets, strict=True
         )

@@ -4,8 +4,6 @@ Weights do not change between updates, and one small network in NumPy costs a te
 compiled call, so an actor's weights are NumPy arrays.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax
@@ -14,7 +12,6 @@ import numpy as np
 
 
 def namespace(array: Any) -> Any:
-    """`numpy` or `jax.numpy`, whichever an array belongs to."""
     return np if isinstance(array, np.ndarray | np.generic) else jnp
 
 

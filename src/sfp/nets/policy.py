@@ -1,7 +1,5 @@
 """The tanh-Gaussian policy π(a | s), actions in [-1, 1]."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import equinox as eqx
@@ -34,7 +32,6 @@ class Policy(eqx.Module):
         return mean, xp.clip(log_std, *LOG_STD)
 
     def mean(self, features: Any) -> Any:
-        """What is executed at test time."""
         mean, _ = self(features)
         return namespace(mean).tanh(mean)
 

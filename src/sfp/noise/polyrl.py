@@ -27,8 +27,6 @@ times the mean, can end a chain: in practice a long jump after hardly any motion
 lower bound acts for β > 0.5.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias

@@ -1,13 +1,12 @@
 """Noise with a memory: standard normal at every step, correlated from step to step."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Float32, Int64
+from numpy.random import Generator
 
 from sfp.errors import SfpError, at_least
 
@@ -25,18 +24,16 @@ class Noise(Protocol[State]):
     modified: it can be saved at any step.
     """
 
-    def begin(self, rng: np.random.Generator, n: int, dims: int) -> State:
+    def begin(self, rng: Generator, n: int, dims: int) -> State:
         """The memory of `n` new episodes."""
         ...
 
-    def draw(self, state: State, rng: np.random.Generator) -> tuple[Normal, State]:
+    def draw(self, state: State, rng: Generator) -> tuple[Normal, State]:
         """The next vector of every row, and the memory after it."""
         ...
 
 
 class ColoredState(NamedTuple):
-    """A whole sequence, and how much of it is used up."""
-
     sequence: Float32[np.ndarray, "horizon n dims"]
     step: Int64[np.ndarray, ""]
 
@@ -61,14 +58,10 @@ class Colored:
         _check_exponent(self.exponent, "0 is white noise, 1 pink, 2 red")
         at_least(2, horizon=self.horizon)
 
-    def begin(self, rng: np.random.Generator, n: int, dims: int) -> ColoredState:
-        """A first sequence per row and dimension."""
+    def begin(self, rng: Generator, n: int, dims: int) -> ColoredState:
         return ColoredState(self._sequence(rng, n, dims), np.array(0, np.int64))
 
-    def draw(
-        self, state: ColoredState, rng: np.random.Generator
-    ) -> tuple[Normal, ColoredState]:
-        """The next step of the sequences, or the first of new ones."""
+    def draw(self, state: ColoredState, rng: Generator) -> tuple[Normal, ColoredState]:
         sequence, step = state.sequence, int(state.step)
         if step == self.horizon:
             sequence, step = self._sequence(rng, *sequence.shape[1:]), 0
@@ -76,7 +69,7 @@ class Colored:
         return sequence[step].copy(), after
 
     def _sequence(
-        self, rng: np.random.Generator, n: int, dims: int
+        self, rng: Generator, n: int, dims: int
     ) -> Float32[np.ndarray, "horizon n dims"]:
         white = np.fft.rfft(rng.standard_normal((n, dims, self.horizon)))
         coloured = np.fft.irfft(white * self._gain(), n=self.horizon)
@@ -91,8 +84,6 @@ class Colored:
 
 
 class OrnsteinUhlenbeckState(NamedTuple):
-    """The last vector."""
-
     value: Normal
 
 
@@ -113,16 +104,12 @@ class OrnsteinUhlenbeck:
                 "forgotten per step: 0.15 is usual, 1 is white noise."
             )
 
-    def begin(
-        self, rng: np.random.Generator, n: int, dims: int
-    ) -> OrnsteinUhlenbeckState:
-        """A vector from the stationary distribution."""
+    def begin(self, rng: Generator, n: int, dims: int) -> OrnsteinUhlenbeckState:
         return OrnsteinUhlenbeckState(rng.standard_normal((n, dims), np.float32))
 
     def draw(
-        self, state: OrnsteinUhlenbeckState, rng: np.random.Generator
+        self, state: OrnsteinUhlenbeckState, rng: Generator
     ) -> tuple[Normal, OrnsteinUhlenbeckState]:
-        """A step of the process."""
         kept = 1 - self.theta
         fresh = rng.standard_normal(state.value.shape, np.float32)
         value = kept * state.value + math.sqrt(1 - kept**2) * fresh
@@ -130,8 +117,6 @@ class OrnsteinUhlenbeck:
 
 
 class ZetaState(NamedTuple):
-    """What is held, and for how many steps more."""
-
     value: Normal
     left: Int64[np.ndarray, " n"]
 
@@ -154,14 +139,10 @@ class Zeta:
         _check_exponent(self.exponent, "2 is usual, 0 is a uniform duration")
         at_least(1, longest=self.longest)
 
-    def begin(self, rng: np.random.Generator, n: int, dims: int) -> ZetaState:
-        """Nothing is held yet."""
+    def begin(self, rng: Generator, n: int, dims: int) -> ZetaState:
         return ZetaState(np.zeros((n, dims), np.float32), np.zeros(n, np.int64))
 
-    def draw(
-        self, state: ZetaState, rng: np.random.Generator
-    ) -> tuple[Normal, ZetaState]:
-        """What is held, drawn anew in the rows whose time is over."""
+    def draw(self, state: ZetaState, rng: Generator) -> tuple[Normal, ZetaState]:
         value, left = state.value.copy(), state.left.copy()
         over = left == 0
         if over.any():
@@ -170,9 +151,7 @@ class Zeta:
             left[over] = self._durations(rng, count)
         return value.copy(), ZetaState(value, left - 1)
 
-    def _durations(
-        self, rng: np.random.Generator, count: int
-    ) -> Int64[np.ndarray, " count"]:
+    def _durations(self, rng: Generator, count: int) -> Int64[np.ndarray, " count"]:
         weight = np.arange(1, self.longest + 1) ** -float(self.exponent)
         up_to = np.cumsum(weight)
         drawn = np.searchsorted(up_to / up_to[-1], rng.random(count), side="right")

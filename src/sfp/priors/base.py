@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -11,10 +13,13 @@ from sfp.envs.scale import ActionScale
 from sfp.errors import SfpError
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.models import Maker
-from sfp.priors.protocols import Model
+from sfp.priors.protocols import Action, Context, Model, Scalar
 
 Given = Array | np.ndarray
 """What users may pass."""
+
+GivenAction: TypeAlias = Float[Given, " dims"]
+GivenContext: TypeAlias = Float[Given, " context"]
 
 CLAMP = 0.99
 """Samples keep to this share of the action range, as in the authors' code."""
@@ -30,12 +35,9 @@ class Frame(eqx.Module):
 
     @property
     def scale(self) -> ActionScale:
-        """Of actions."""
         return ActionScale(self.low, self.high)
 
-    def scale_context(
-        self, context: Float[Array, " context"]
-    ) -> Float[Array, " context"]:
+    def scale_context(self, context: Context) -> Context:
         """Past actions and the state behind them, in the model's units."""
         count = len(context) - len(self.state_mean)
         past = context[:count].reshape(-1, len(self.low))
@@ -49,10 +51,10 @@ class Prior(eqx.Module):
     Attributes:
         model: the density.
         frame: its units.
-        seeds: contexts of past actions from the data, to begin episodes with.
+        seeds: past actions from the data, to begin episodes with.
         conditioning: what a context is made of.
-        names: what each dimension of an action is, if known.
-        maker: how the model was built, if known: what a folder keeps of it.
+        names: of the dimensions of an action, if known.
+        maker: how the model was built, if known; a folder keeps it.
     """
 
     model: Model
@@ -72,16 +74,12 @@ class Prior(eqx.Module):
         """Size of a context."""
         return self.conditioning.past_actions * self.dims + len(self.frame.state_mean)
 
-    def sample(
-        self, key: PRNGKeyArray, context: Float[Given, " context"]
-    ) -> Float[Array, " dims"]:
+    def sample(self, key: PRNGKeyArray, context: GivenContext) -> Action:
         """One action, within 0.99 of the action range."""
         action = self.model.sample(key, self.scaled(context))
         return self.frame.scale.from_unit(jnp.clip(action, -CLAMP, CLAMP))
 
-    def log_prob(
-        self, action: Float[Given, " dims"], context: Float[Given, " context"]
-    ) -> Float[Array, ""]:
+    def log_prob(self, action: GivenAction, context: GivenContext) -> Scalar:
         """Log density of the unclamped model at an action, in nats."""
         scaled = self.frame.scale.to_unit(jnp.asarray(action))
         density = self.model.log_prob(scaled, self.scaled(context))
@@ -89,12 +87,12 @@ class Prior(eqx.Module):
 
     def context(
         self, history: Float[Given, ...], state: Float[Given, " state"]
-    ) -> Float[Array, " context"]:
+    ) -> Context:
         """What this prior sees of the last actions, flat or not, and of a state."""
         seen = jnp.asarray(state)[: len(self.frame.state_mean)]
         return self.conditioning.context(jnp.asarray(history), seen)
 
-    def scaled(self, context: Float[Given, " context"]) -> Float[Array, " context"]:
+    def scaled(self, context: GivenContext) -> Context:
         """A context in the model's units."""
         if len(context) != self.context_size:
             raise SfpError(
@@ -115,16 +113,3 @@ def unit_prior(prior: Prior) -> Prior:
         (jnp.asarray(-ones), jnp.asarray(ones)),
     )
     return eqx.tree_at(lambda p: (p.frame, p.seeds), prior, (unit, seeds))
-
-
-def draw_seed(prior: Prior, rng: np.random.Generator) -> Float[np.ndarray, "past dims"]:
-    """H_0: consecutive actions from the data, as many as a prior sees."""
-    seeds = np.asarray(prior.seeds)
-    return seeds[rng.integers(len(seeds))]
-
-
-def shifted(
-    history: Float[np.ndarray, "past dims"], action: Float[np.ndarray, " dims"]
-) -> Float[np.ndarray, "past dims"]:
-    """The last actions, the newest among them."""
-    return np.concatenate([history, action[None]])[1:]

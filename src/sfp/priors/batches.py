@@ -1,8 +1,6 @@
 """Where the batches of a fit come from."""
 
-from __future__ import annotations
-
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,10 +26,8 @@ class Samples(NamedTuple):
 class Units(NamedTuple):
     """How actions and contexts become what a model sees.
 
-    Attributes:
-        frame: the scales.
-        jitter: half the width of the noise that makes point masses densities.
-        edge: actions are clipped to ± this.
+    The jitter is half the width of the noise that makes point masses densities; actions
+    are clipped to ± edge.
     """
 
     frame: Frame
@@ -39,53 +35,16 @@ class Units(NamedTuple):
     edge: float
 
 
-@runtime_checkable
-class Batches(Protocol):
-    """What a fit learns from, a block of gradient steps at a time.
-
-    Only `resident` has to fit on the device; `load` brings the rest block by block.
-
-    Attributes:
-        size: how many samples there are to learn from.
-        resident: a tree of arrays that every step can use.
-        held: samples that are held out, to judge by.
-        settling: samples that stand for all: for `settle` and `solve`.
-        seeds: past actions to begin episodes with.
-    """
-
-    size: int
-    resident: Any
-    held: Samples
-    settling: Samples
-
-    @property
-    def seeds(self) -> Float[Array, "seeds past dims"]:
-        """Past actions to begin episodes with."""
-        ...
-
-    def load(self, items: Int[np.ndarray, "steps batch"]) -> Any:
-        """What some steps need of samples 0 to size - 1: a tree, steps in front."""
-        ...
-
-    def make(self, key: PRNGKeyArray, resident: Any, loaded: Any) -> Samples:
-        """The samples of one step, inside XLA."""
-        ...
-
-
 class DevicePairs:
     """Pairs of an action and its context, gathered from all steps on the device.
 
-    Contexts are put together when they are needed: all of them at once would be
-    `past_actions` times the data.
+    Only `resident`, a tree of arrays, has to be there; a subclass may let `load` bring
+    more of it for each block of steps. A fit is judged by the `held` samples, and those
+    of `settling` stand for all in `settle` and `solve`.
 
-    Args:
-        data: trajectories with the columns that the conditioning needs.
-        conditioning: what a context is.
-        units: what the model sees of actions and states.
-        seed: decides the split.
-        keys: noise of the held-out samples and of those that stand for all. It is
-            frozen: the same question every epoch, asked of actions like those that are
-            learned from.
+    Contexts are put together when they are needed: all of them at once would be
+    `past_actions` times the data. The `keys` draw the noise of the held-out samples and
+    of those that stand for all, once: every epoch is judged by the same samples.
     """
 
     def __init__(
@@ -109,17 +68,14 @@ class DevicePairs:
 
     @property
     def seeds(self) -> Float[Array, "seeds past dims"]:
-        """Runs of past actions in front of some samples."""
         return draw_seeds(self._data, self._train, self._conditioning, self._seed)
 
     def load(
         self, items: Int[np.ndarray, "steps batch"]
     ) -> Int[np.ndarray, "steps batch"]:
-        """The rows of the data: a few bytes."""
         return self._train[items]
 
     def make(self, key: PRNGKeyArray, resident: Any, loaded: Any) -> Samples:
-        """Actions, with the noise that makes point masses densities, and contexts."""
         _, jitter, edge = self._units
         actions = resident[0][loaded]
         noise = jax.random.uniform(key, actions.shape, minval=-1.0)
@@ -127,7 +83,6 @@ class DevicePairs:
         return Samples(actions, self._conditioning.gather(loaded, *resident))
 
     def _scaled(self) -> tuple[jax.Array, jax.Array | None]:
-        """Actions and states of all steps in the model's units."""
         frame, data = self._units.frame, self._data
         actions = frame.scale.to_unit(jnp.asarray(data.actions))
         if not self._conditioning.state:

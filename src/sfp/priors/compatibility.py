@@ -1,7 +1,5 @@
 """Whether a prior, or recordings, and an environment belong together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +10,6 @@ from sfp.priors.base import Prior
 
 
 def check_prior(prior: Prior, called: str, environment: Environment) -> None:
-    """Refuse a prior whose actions or states are others than the environment's."""
     check_actions(prior, environment.low, environment.high, called)
     check_names(prior, environment.env.metadata.get("action_names", ()), called)
     seen, spec = len(prior.frame.state_mean), environment.spec
@@ -31,7 +28,6 @@ def check_actions(prior: Prior, low: np.ndarray, high: np.ndarray, name: str) ->
 
 
 def check_names(prior: Prior, names: Sequence[str], called: str) -> None:
-    """Refuse a prior for an environment whose actions are in another order."""
     if prior.names and names and list(prior.names) != list(names):
         raise SfpError(
             f"{called} is for the actions {', '.join(prior.names)}, the environment "
@@ -46,7 +42,6 @@ def check_bounds(
     high: np.ndarray,
     name: str,
 ) -> None:
-    """Refuse recordings, or what was learned from them, for another action space."""
     if len(own_low) != len(low):
         raise SfpError(
             f"{name} is for actions of {len(own_low)} dimensions, the environment "

@@ -15,8 +15,6 @@ from sfp.errors import SfpError, at_least
 
 @dataclass(frozen=True)
 class Pairs:
-    """What to fit: each action with its context, and the episode it is from."""
-
     contexts: Float32[np.ndarray, "pairs context"]
     actions: Float32[np.ndarray, "pairs dims"]
     episodes: Int[np.ndarray, " pairs"]
@@ -48,7 +46,6 @@ class Conditioning:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What must be read of the data."""
         return ("actions", "observations") if self.state else ("actions",)
 
     def pairs(self, data: Trajectories) -> Pairs:
@@ -62,13 +59,7 @@ class Conditioning:
     def gather(
         self, rows: Int[Any, " rows"], actions: Any, states: Any
     ) -> Float32[Any, "rows context"]:
-        """The contexts of some rows of the data, in NumPy or, for JAX's arrays, in JAX.
-
-        Args:
-            rows: which steps, counted over all episodes.
-            actions: of all steps.
-            states: of all steps; not looked at unless the state is part of a context.
-        """
+        """The contexts of some rows of the data, in the namespace of `actions`."""
         past = self.histories(rows, actions)
         seen = states[rows] if self.state else actions[rows][:, :0]
         return self.context(past, seen)
@@ -88,10 +79,8 @@ class Conditioning:
     ) -> Float[Any, "... past dims"]:
         """H_0: consecutive actions from the data, as if an episode had gone on.
 
-        Args:
-            seeds: to choose from.
-            rng: chooses: a NumPy generator, or a key of JAX (then all is JAX).
-            count: how many histories, on an axis in front; None is one without it.
+        A NumPy generator chooses among `seeds`, or a key of JAX (then all is JAX);
+        `count` histories get an axis in front.
         """
         if not isinstance(rng, np.random.Generator):
             shape = () if count is None else (count,)
@@ -112,9 +101,8 @@ class Conditioning:
     ) -> Float[Any, "*lead context"]:
         """What a prior is given: the past actions, flat, and the state if it sees it.
 
-        Args:
-            history: past actions, oldest first, flat or an action per row.
-            state: s_t; its leading axes are those of the context.
+        Past actions come oldest first, flat or an action per row; the leading axes are
+        those of the state.
         """
         numpy = history.__array_namespace__()
         flat = history.reshape(*state.shape[:-1], -1)

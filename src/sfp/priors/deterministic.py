@@ -1,16 +1,14 @@
 """A deterministic prior: one next action per context, and no density."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import PRNGKeyArray
 
 from sfp.nets.mlp import MLP
-from sfp.priors.protocols import Traits
+from sfp.priors.protocols import Action, Actions, Context, Contexts, Scalar, Traits
 
 
 class Deterministic(eqx.Module):
@@ -22,24 +20,14 @@ class Deterministic(eqx.Module):
     def __init__(self, dims: int, context: int, *, key: PRNGKeyArray, width: int = 128):
         self.net = MLP([context, width, width, dims], key=key)
 
-    def sample(
-        self, key: PRNGKeyArray, context: Float[Array, " context"]
-    ) -> Float[Array, " dims"]:
-        """The same action for every key."""
+    def sample(self, key: PRNGKeyArray, context: Context) -> Action:
         return self.net(context)
 
-    def log_prob(
-        self, action: Float[Array, " dims"], context: Float[Array, " context"]
-    ) -> Float[Array, ""]:
+    def log_prob(self, action: Action, context: Context) -> Scalar:
         """A point mass has no density: NaN, so that no one takes it for one."""
         return jnp.full((), jnp.nan)
 
-    def loss(
-        self,
-        key: PRNGKeyArray,
-        actions: Float[Array, "batch dims"],
-        contexts: Float[Array, "batch context"],
-    ) -> Float[Array, ""]:
+    def loss(self, key: PRNGKeyArray, actions: Actions, contexts: Contexts) -> Scalar:
         """Mean squared error, summed over dimensions."""
         gap = jax.vmap(self.net)(contexts) - actions
         return (gap * gap).sum(axis=1).mean()

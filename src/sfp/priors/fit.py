@@ -1,7 +1,5 @@
 """Learning a prior from trajectories, in blocks of gradient steps inside XLA."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -17,13 +15,12 @@ from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, at_least, unknown
 from sfp.outside import call
 from sfp.priors.base import Prior
-from sfp.priors.batches import Batches, DevicePairs, Units
+from sfp.priors.batches import DevicePairs, Units
 from sfp.priors.conditioning import Conditioning
-from sfp.priors.learning import loss_of, partition
 from sfp.priors.models import OURS, find_maker
 from sfp.priors.prepare import check_seed, make_frame, make_jitter
 from sfp.priors.probe import check_alike, check_model
-from sfp.priors.protocols import Settles, Solves, traits_of
+from sfp.priors.protocols import Settles, Solves, loss_of, partition, traits_of
 
 BLOCK = 500
 """Gradient steps in one call, at most: what a progress bar can show."""
@@ -95,15 +92,8 @@ class Fitter:
     """A fit in progress: `epochs(state)` yields a log row and the state after each.
 
     The state alone decides what follows: random numbers are a function of the seed and
-    the epoch, so that an interrupted fit resumes with the same bits.
-
-    Args:
-        data: trajectories with the columns that the conditioning needs.
-        conditioning: what the prior sees.
-        model: a name from `MODELS`, or a model of one's own (see `fit`).
-        fitting: how to fit.
-        batches: makes the source of batches; its arguments are those of `DevicePairs`.
-        seed: decides the split, the initial weights and the order of the data.
+    the epoch, so that an interrupted fit resumes with the same bits. `batches` makes
+    the source of batches; its arguments are those of `DevicePairs`.
     """
 
     def __init__(
@@ -113,7 +103,7 @@ class Fitter:
         conditioning: Conditioning = Conditioning(),  # noqa: B008  (frozen)
         model: Any = "realnvp",
         fitting: Fitting = PRESETS["default"],
-        batches: Callable[..., Batches] = DevicePairs,
+        batches: Callable[..., DevicePairs] = DevicePairs,
         seed: int = 0,
     ):
         check_seed(seed)
@@ -154,7 +144,6 @@ class Fitter:
         self._log_probs = jax.jit(jax.vmap(_log_prob, in_axes=(None, 0, 0)))
 
     def begin(self) -> State:
-        """The state before the first epoch."""
         model = self.initial
         learned, _ = partition(model)
         score = np.array(-np.inf, np.float64)
@@ -164,7 +153,6 @@ class Fitter:
     def epochs(
         self, state: State, progress: Callable[[], None] = lambda: None
     ) -> Iterator[tuple[dict[str, int | float], State]]:
-        """Fit until the last epoch or until patience runs out."""
         if isinstance(self.initial, Solves):
             if int(state.epoch) == 0:
                 yield self._solve(state)
@@ -176,7 +164,6 @@ class Fitter:
             yield row, state
 
     def prior(self, state: State) -> Prior:
-        """The best prior so far."""
         parts = self.frame, self.seeds, self.conditioning, self.names, self.maker
         return Prior(state.best, *parts)
 
@@ -207,7 +194,6 @@ class Fitter:
         )
 
     def _block(self, model, optimiser, resident, loaded, key):
-        """Some gradient steps in one scan."""
         learned, rest = partition(model)
 
         def loss(learned, key, actions, contexts):
@@ -268,7 +254,6 @@ class Fitter:
         return self._finish(state, model, state.optimiser, float("nan"), began)
 
     def _finish(self, state: State, model, optimiser, loss: float, began: float):
-        """Score the model and keep it if it is the best."""
         score = self.score(model, self.fitting.evaluation)
         epoch = int(state.epoch) + 1
         if not np.isfinite(score):

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.errors import SfpError
 from sfp.priors.normal import log_normal
+from sfp.priors.protocols import Action, Context, Scalar
 
 WIDTHS = (0.025, 0.05, 0.1, 0.2, 0.4, 0.8)
 """Of the kernels, in multiples of the median distance between samples."""
@@ -31,7 +32,7 @@ class LSCDE(eqx.Module):
     context_centres: Float[Array, "centres context"]
     action_centres: Float[Array, "centres dims"]
     log_weights: Float[Array, " centres"]
-    width: Float[Array, ""]
+    width: Scalar
 
     def __init__(self, dims: int, context: int, *, key: PRNGKeyArray):
         self.context_centres = jnp.zeros((CENTRES, context))
@@ -39,19 +40,14 @@ class LSCDE(eqx.Module):
         self.log_weights = jnp.zeros(CENTRES)
         self.width = jnp.ones(())
 
-    def sample(
-        self, key: PRNGKeyArray, context: Float[Array, " context"]
-    ) -> Float[Array, " dims"]:
+    def sample(self, key: PRNGKeyArray, context: Context) -> Action:
         """A centre by its weight, and a Gaussian step from it."""
         centre_key, noise_key = jax.random.split(key)
         centre = jax.random.categorical(centre_key, self._logits(context))
         mean = self.action_centres[centre]
         return mean + self.width * jax.random.normal(noise_key, mean.shape)
 
-    def log_prob(
-        self, action: Float[Array, " dims"], context: Float[Array, " context"]
-    ) -> Float[Array, ""]:
-        """Log density of the mixture."""
+    def log_prob(self, action: Action, context: Context) -> Scalar:
         logits = jax.nn.log_softmax(self._logits(context))
         normal = log_normal(action, self.action_centres, jnp.log(self.width))
         return jax.nn.logsumexp(logits + normal.sum(axis=1))
@@ -65,13 +61,8 @@ class LSCDE(eqx.Module):
     ) -> LSCDE:
         """Fit: width and penalty by cross-validation, then α in closed form.
 
-        What is left out is judged by its likelihood. The squared error, which gives α,
-        prefers the narrowest kernels: it hardly sees samples that no kernel reaches.
-
-        Args:
-            actions: scaled actions; at most `SAMPLES` of them are used.
-            contexts: scaled contexts.
-            rng: chooses samples, folds and centres.
+        Left-out samples are judged by their likelihood. The squared error, which gives
+        α, prefers the narrowest kernels: it hardly sees samples that no kernel reaches.
         """
         if len(actions) < 2 * FOLDS:
             raise SfpError(
@@ -120,7 +111,6 @@ def _mean_log_prob(model: LSCDE, actions, contexts):
 
 
 def _solution(model: LSCDE) -> tuple:
-    """The fields that a fit fills."""
     return (
         model.context_centres,
         model.action_centres,
@@ -165,6 +155,5 @@ def weights(gram: np.ndarray, mean: np.ndarray, penalty: float) -> np.ndarray:
 
 
 def _squares(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Squared distances between rows."""
     distance = (x * x).sum(1)[:, None] + (y * y).sum(1) - 2 * x @ y.T
     return np.maximum(distance, 0.0)

@@ -1,7 +1,5 @@
 """The table of density models, and how a model from outside gets into it."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable
@@ -23,8 +21,6 @@ SIGNATURE = "(dims, context, *, key) that returns a model"
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of the table: a class or factory, and one line for `sfp list`."""
-
     build: Callable[..., Any]
     summary: str
 
@@ -62,7 +58,6 @@ def register_model(name: str, build: Any, *, summary: str = "from outside") -> N
 
 
 def get_model(name: str) -> Entry:
-    """The model of that name."""
     if name not in MODELS:
         raise unknown("model", name, MODELS, "See `sfp list models`.")
     return MODELS[name]
@@ -70,12 +65,7 @@ def get_model(name: str) -> Entry:
 
 @dataclass(frozen=True)
 class Maker:
-    """How a model is built: a class or factory and its plain arguments.
-
-    Attributes:
-        build: a class or factory.
-        arguments: keyword arguments beyond the sizes, as JSON.
-    """
+    """How a model is built: a class or factory, and its keyword arguments as JSON."""
 
     build: Callable[..., Any]
     arguments: str = "{}"
@@ -88,14 +78,12 @@ class Maker:
 
     @property
     def label(self) -> str:
-        """The registered name, or that of the class or function."""
         build = self.build
         while isinstance(build, functools.partial):
             build = build.func
         return self.name or getattr(build, "__name__", type(build).__name__)
 
     def __call__(self, dims: int, context: int, *, key: Any) -> Any:
-        """A model of these sizes."""
         given = parse_json(self.arguments)
         what = f"the model {self.label}, built from (dims, context, key=key)"
         return call(what, self.build, dims, context, key=key, **given)
@@ -108,7 +96,6 @@ class Given:
         self.model, self.__name__ = model, type(model).__name__
 
     def __call__(self, dims: int, context: int, *, key: Any) -> Any:
-        """The same one each time; a fit begins with its weights."""
         return self.model
 
 

@@ -1,7 +1,5 @@
 """From recordings to what a fit needs: units, noise, a split, seeds."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """A first look at a user's model: what a fit would call, on a few samples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import equinox as eqx
@@ -11,8 +9,14 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.errors import SfpError
 from sfp.outside import call
-from sfp.priors.learning import loss_of, partition
-from sfp.priors.protocols import HasLoss, Settles, Solves, traits_of
+from sfp.priors.protocols import (
+    HasLoss,
+    Settles,
+    Solves,
+    loss_of,
+    partition,
+    traits_of,
+)
 
 NEEDED = {"sample": "(key, context)", "log_prob": "(action, context)"}
 
@@ -24,14 +28,7 @@ def check_model(
     *,
     key: PRNGKeyArray,
 ) -> None:
-    """Refuse a model that a fit would stumble over, in one line.
-
-    Args:
-        model: from outside the package.
-        actions: a few scaled actions of the data.
-        contexts: and what comes before them.
-        key: for samples and the loss.
-    """
+    """Refuse a model from outside that a fit of such data would stumble over."""
     label = type(model).__name__
     _check_parts(model, label)
     keys = jax.random.split(key, len(actions))

@@ -6,16 +6,22 @@ factory builds it from `(dims, context, *, key)`; further keyword arguments with
 defaults are welcome.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
+import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.errors import SfpError
+
+Action: TypeAlias = Float[Array, " dims"]
+Context: TypeAlias = Float[Array, " context"]
+Actions: TypeAlias = Float[Array, "batch dims"]
+Contexts: TypeAlias = Float[Array, "batch context"]
+Scalar: TypeAlias = Float[Array, ""]
 
 
 @runtime_checkable
@@ -26,15 +32,11 @@ class Model(Protocol):
     likewise, and states standardised. Callers `vmap`.
     """
 
-    def sample(
-        self, key: PRNGKeyArray, context: Float[Array, " context"]
-    ) -> Float[Array, " dims"]:
+    def sample(self, key: PRNGKeyArray, context: Context) -> Action:
         """One action; it may lie a little outside [-1, 1]."""
         ...
 
-    def log_prob(
-        self, action: Float[Array, " dims"], context: Float[Array, " context"]
-    ) -> Float[Array, ""]:
+    def log_prob(self, action: Action, context: Context) -> Scalar:
         """Log density in nats."""
         ...
 
@@ -43,12 +45,7 @@ class Model(Protocol):
 class HasLoss(Protocol):
     """A model fitted by another loss than its negative log-likelihood."""
 
-    def loss(
-        self,
-        key: PRNGKeyArray,
-        actions: Float[Array, "batch dims"],
-        contexts: Float[Array, "batch context"],
-    ) -> Float[Array, ""]:
+    def loss(self, key: PRNGKeyArray, actions: Actions, contexts: Contexts) -> Scalar:
         """What gradient steps decrease."""
         ...
 
@@ -68,11 +65,7 @@ class Solves(Protocol):
 class Settles(Protocol):
     """A model with statistics of the data that are taken after every epoch."""
 
-    def settle(
-        self,
-        actions: Float[Array, "batch dims"],
-        contexts: Float[Array, "batch context"],
-    ) -> Any:
+    def settle(self, actions: Actions, contexts: Contexts) -> Any:
         """The same model with the statistics of these samples."""
         ...
 
@@ -109,3 +102,20 @@ def traits_of(model: Any) -> Traits:
             "expected sfp.priors.protocols.Traits."
         )
     return traits
+
+
+def partition(model: Any) -> tuple[Any, Any]:
+    """Split a model into the part that the optimiser moves and the rest."""
+    learned = jax.tree.map(eqx.is_inexact_array, model)
+    for name in traits_of(model).frozen:
+        learned = eqx.tree_at(
+            lambda tree, n=name: getattr(tree, n), learned, replace=False
+        )
+    return eqx.partition(model, learned)
+
+
+def loss_of(model: Any, key: PRNGKeyArray, actions: Actions, contexts: Contexts) -> Any:
+    """The model's own loss, or its negative log-likelihood; one number for a batch."""
+    if isinstance(model, HasLoss):
+        return model.loss(key, actions, contexts)
+    return -jax.vmap(model.log_prob)(actions, contexts).mean()

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.nets.mlp import MLP
 from sfp.priors.normal import log_normal
-from sfp.priors.protocols import Traits
+from sfp.priors.protocols import Action, Actions, Context, Contexts, Scalar, Traits
 
 LOG_SCALE = 3.0
 """Log-scales are bounded by this: unbounded ones overflow away from the data."""
@@ -23,14 +23,9 @@ EPSILON = 1e-5
 
 @dataclass(frozen=True)
 class FlowSize:
-    """The structure of a flow; the defaults are the paper's, `PARROT` is its rival's.
+    """The structure of a flow; the defaults are the paper's, `PARROT` is a baseline's.
 
-    Attributes:
-        layers: affine couplings, transforming the two halves of the action in turn.
-        width: hidden units.
-        encoder: `layer` preprocesses the context with an MLP per coupling, `shared`
-            with one MLP for all of them.
-        normalise: whether a batch normalisation follows each coupling.
+    The context is preprocessed by an encoder per `layer`, or by one that is `shared`.
     """
 
     layers: int = 6
@@ -59,8 +54,8 @@ class Coupling(eqx.Module):
         self.net = MLP([self.kept + width, width, width, 2 * moved], key=key)
 
     def forward(
-        self, action: Float[Array, " dims"], features: Float[Array, " width"]
-    ) -> tuple[Float[Array, " dims"], Float[Array, ""]]:
+        self, action: Action, features: Float[Array, " width"]
+    ) -> tuple[Action, Scalar]:
         """Towards the noise, with log |det| of the map."""
         kept, moved = self._split(action)
         return self._move(kept, moved, self.net(jnp.concatenate([kept, features])))
@@ -75,10 +70,7 @@ class Coupling(eqx.Module):
         kept, moved = self._split(actions)
         return self._move(kept, moved, self.net.columns_behind(encoder, hidden, kept))
 
-    def inverse(
-        self, noise: Float[Array, " dims"], features: Float[Array, " width"]
-    ) -> Float[Array, " dims"]:
-        """Towards the action."""
+    def inverse(self, noise: Action, features: Float[Array, " width"]) -> Action:
         kept, moved = self._split(noise)
         log_scale, shift = self._terms(self.net(jnp.concatenate([kept, features])))
         return self._join(kept, moved * jnp.exp(log_scale) + shift)
@@ -121,7 +113,6 @@ class BatchNorm(eqx.Module):
         return (x - mean) * jnp.exp(slope) + self.offset, slope.sum()
 
     def inverse(self, x, mean, variance):
-        """Towards the action."""
         slope = self.log_gain - 0.5 * jnp.log(variance + EPSILON)
         return (x - self.offset) * jnp.exp(-slope) + mean
 
@@ -129,12 +120,8 @@ class BatchNorm(eqx.Module):
 class RealNVP(eqx.Module):
     """a = f(z; context) with z ~ N(0, I): couplings, each with a normalisation behind.
 
-    Attributes:
-        encoders: preprocess the context; one per coupling, or one in all.
-        couplings: the layers.
-        norms: one per coupling, or none.
-        means: of the training data in front of each normalisation.
-        variances: likewise.
+    Encoders preprocess the context: one per coupling, or one in all. `means` and
+    `variances` are those of the training data in front of each normalisation.
     """
 
     traits: ClassVar[Traits] = Traits(frozen=("means", "variances"))
@@ -167,23 +154,16 @@ class RealNVP(eqx.Module):
         self.means = jnp.zeros((norms, dims))
         self.variances = jnp.ones((norms, dims))
 
-    def log_prob(
-        self, action: Float[Array, " dims"], context: Float[Array, " context"]
-    ) -> Float[Array, ""]:
+    def log_prob(self, action: Action, context: Context) -> Scalar:
         """Log N(z; 0, I) + log |det dz/da|."""
         z, log_det = self.forward(action, context)
         return log_normal(z).sum(axis=0) + log_det
 
-    def sample(
-        self, key: PRNGKeyArray, context: Float[Array, " context"]
-    ) -> Float[Array, " dims"]:
-        """Noise through the inverse."""
+    def sample(self, key: PRNGKeyArray, context: Context) -> Action:
         dims = self.means.shape[1]
         return self.inverse(jax.random.normal(key, (dims,)), context)
 
-    def forward(
-        self, action: Float[Array, " dims"], context: Float[Array, " context"]
-    ) -> tuple[Float[Array, " dims"], Float[Array, ""]]:
+    def forward(self, action: Action, context: Context) -> tuple[Action, Scalar]:
         """From action to noise z, with log |det dz/da|."""
         x, total = action, jnp.zeros(())
         features = self._features(context)
@@ -195,10 +175,7 @@ class RealNVP(eqx.Module):
                 total += log_det
         return x, total
 
-    def inverse(
-        self, noise: Float[Array, " dims"], context: Float[Array, " context"]
-    ) -> Float[Array, " dims"]:
-        """From noise z to action."""
+    def inverse(self, noise: Action, context: Context) -> Action:
         x = noise
         features = self._features(context)
         for i in reversed(range(len(self.couplings))):
@@ -207,22 +184,12 @@ class RealNVP(eqx.Module):
             x = self.couplings[i].inverse(x, features[i])
         return x
 
-    def loss(
-        self,
-        key: PRNGKeyArray,
-        actions: Float[Array, "batch dims"],
-        contexts: Float[Array, "batch context"],
-    ) -> Float[Array, ""]:
+    def loss(self, key: PRNGKeyArray, actions: Actions, contexts: Contexts) -> Scalar:
         """Negative log-likelihood of a batch, normalised by its own statistics."""
         z, log_det, _ = self._batch(actions.T, contexts.T)
         return -(log_normal(z).sum(axis=0) + log_det).mean()
 
-    def settle(
-        self,
-        actions: Float[Array, "batch dims"],
-        contexts: Float[Array, "batch context"],
-    ) -> RealNVP:
-        """The same flow with the statistics of these samples."""
+    def settle(self, actions: Actions, contexts: Contexts) -> RealNVP:
         if not self.norms:
             return self
         _, _, statistics = self._batch(actions.T, contexts.T)

@@ -1,7 +1,5 @@
 """Sequences of actions that a state-free prior draws without an environment."""
 
-from __future__ import annotations
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp

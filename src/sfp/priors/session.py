@@ -1,7 +1,5 @@
 """A fit that survives: checkpoints after every epoch, resumes with the same bits."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json
@@ -50,17 +48,10 @@ def fit_to(
 ) -> tuple[Prior, Card, list[Row]]:
     """Fit, checkpoint after every epoch, and write the prior's folder at the end.
 
-    An interrupted fit with the same settings and data goes on where it stopped; its
-    checkpoint lies beside `out`, in a hidden folder that the end removes.
-
-    Args:
-        out: the prior's folder.
-        data: what the fitter was made with.
-        fitter: the fit.
-        preset: the name of its settings.
-        force: replace an existing folder.
-        progress: called with the number of blocks done and the last epoch's row.
-        extras: adds the model card and pictures to the folder.
+    An interrupted fit with the same settings and data resumes; its checkpoint lies
+    beside `out`, in a hidden folder that the end removes. `progress` is called with the
+    number of blocks done and the last epoch's row; `extras` adds the model card and
+    images.
     """
     first = fitter.prior(fitter.begin())
     card = make_card(first)  # a prior that cannot be kept is refused before the fit
@@ -115,7 +106,6 @@ def fit_to(
 
 
 def check_target(out: Path, *, force: bool) -> None:
-    """Refuse to replace what is no prior, or one without being told to."""
     if not out.resolve().name or out.resolve() in Path.cwd().resolve().parents:
         raise SfpError(f"{out} is no place for a prior: name a new folder.")
     if not out.exists():
@@ -127,7 +117,6 @@ def check_target(out: Path, *, force: bool) -> None:
 
 
 def _fingerprint(data: Trajectories, fitter: Fitter) -> str:
-    """Of all that the fit looks at."""
     if not fitter.conditioning.state:
         return data.fingerprint
     seen = hashlib.sha256(states(data).tobytes()).hexdigest()
@@ -141,7 +130,6 @@ def filled(
     state: State,
     request: dict[str, Any],
 ) -> Card:
-    """The card with what is known of the data and of the fit."""
     return replace(
         card,
         rate=data.rate,
@@ -169,7 +157,6 @@ def filled(
 def _resume(
     work: Path, request: dict[str, Any], fitter: Fitter
 ) -> tuple[State, list[Row]]:
-    """Where an identical fit stopped, or the beginning."""
     begin, path = fitter.begin(), work / STATE
     if not os.path.lexists(path):
         return begin, []

@@ -1,7 +1,5 @@
 """Keeping priors: a folder of safetensors and JSON that runs no code when loaded."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
@@ -36,24 +34,9 @@ LARGEST = 100_000
 class Card:
     """What a prior's folder says about it.
 
-    Attributes:
-        model: a name from `MODELS`.
-        past_actions: how many the prior sees.
-        state: whether it sees the state.
-        dims: size of an action.
-        state_size: size of the state, 0 if it sees none.
-        seeds: contexts that travel along.
-        low: action bounds.
-        high: action bounds.
-        rate: actions per second of the recordings, if known.
-        data: where it was learned: source, fingerprint, episodes, steps.
-        fit: how: preset, settings, seed, epochs, gradient steps.
-        score: held-out log-likelihood in nats (minus the squared error for a model
-            without density).
-        versions: of the software.
-        format: of this folder.
-        names: what each dimension of an action is; empty if not known.
-        arguments: what the model was built with beyond its sizes.
+    The score is the held-out log-likelihood in nats, or minus the squared error for a
+    model without density. `arguments` are those that the model was built with beyond
+    its sizes.
     """
 
     model: str
@@ -75,7 +58,6 @@ class Card:
 
     @property
     def conditioning(self) -> Conditioning:
-        """What the prior sees."""
         return Conditioning(self.past_actions, self.state)
 
 
@@ -87,15 +69,7 @@ def save_prior(
     force: bool = False,
     extras: Callable[[Path], None] = lambda folder: None,
 ) -> None:
-    """Write a prior's folder, whole or not at all.
-
-    Args:
-        folder: to make.
-        prior: what to keep.
-        card: what to say about it.
-        force: replace an existing folder.
-        extras: called with the draft of the folder, to add a card and pictures.
-    """
+    """Write a prior's folder, whole or not at all; `extras` adds files to its draft."""
     with atomic_folder(folder, force=force) as draft:
         save_tree(draft / WEIGHTS, prior)
         write_json(draft / CONFIG, asdict(card))
@@ -103,7 +77,7 @@ def save_prior(
 
 
 def make_card(prior: Prior) -> Card:
-    """What can be said of a prior from itself alone."""
+    """A card with only what the prior itself tells."""
     past, dims = prior.seeds.shape[1:]
     low, high = (np.asarray(b).tolist() for b in (prior.frame.low, prior.frame.high))
     size = len(prior.frame.state_mean)
@@ -158,7 +132,6 @@ def open_prior(name: str | Path) -> tuple[Prior, Card]:
 
 
 def fingerprint(prior: Prior) -> str:
-    """What tells a prior from any other: all of its numbers."""
     digest = hashlib.sha256()
     for leaf in jax.tree.leaves(prior):
         digest.update(np.ascontiguousarray(leaf).tobytes())
@@ -166,24 +139,20 @@ def fingerprint(prior: Prior) -> str:
 
 
 def read_fingerprint(name: str | Path) -> str:
-    """That of a prior in its folder, or of one that ships."""
     prior, _ = _read(find_prior(name))
     return fingerprint(prior)
 
 
 def shipped() -> list[str]:
-    """Priors that come with the package."""
     home = Path(str(resources.files("sfp.priors") / "pretrained"))
     return sorted(p.parent.name for p in home.glob(f"*/{CONFIG}"))
 
 
 def find_shipped(name: str) -> Path:
-    """The folder of a prior that comes with the package."""
     return Path(str(resources.files("sfp.priors") / "pretrained" / name))
 
 
 def find_prior(name: str | Path) -> Path:
-    """The folder of a prior."""
     if (Path(name) / CONFIG).is_file():
         return Path(name)
     if str(name) in shipped():
@@ -204,7 +173,6 @@ def _read(folder: Path) -> tuple[Prior, Card]:
 
 
 def read_card(path: Path) -> Card:
-    """What a prior's config says, checked."""
     try:
         raw = read_json(path)
         if raw.get("format") != FORMAT:
@@ -240,7 +208,6 @@ def read_card(path: Path) -> Card:
 
 
 def _skeleton(card: Card) -> Prior:
-    """A prior of the right structure, to be filled."""
     context = card.past_actions * card.dims + card.state_size
     maker = Maker(MODELS[card.model].build, json.dumps(card.arguments, sort_keys=True))
     model = maker(card.dims, context, key=jax.random.key(0))

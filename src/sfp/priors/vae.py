@@ -1,7 +1,5 @@
 """Conditional variational auto-encoder."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import equinox as eqx
@@ -11,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.nets.mlp import MLP
 from sfp.priors.normal import log_normal
-from sfp.priors.protocols import Traits
+from sfp.priors.protocols import Action, Actions, Context, Contexts, Scalar, Traits
 
 LOG_DEVIATION = (-5.0, 1.0)
 """Bounds of the log standard deviations."""
@@ -51,18 +49,13 @@ class VAE(eqx.Module):
         half = jax.random.normal(latent_key, (count // 2, latent))
         self.latents = jnp.concatenate([half, -half])
 
-    def sample(
-        self, key: PRNGKeyArray, context: Float[Array, " context"]
-    ) -> Float[Array, " dims"]:
-        """A latent, decoded, with the decoder's noise."""
+    def sample(self, key: PRNGKeyArray, context: Context) -> Action:
         latent_key, noise_key = jax.random.split(key)
         z = jax.random.normal(latent_key, self.latents.shape[1:])
         mean, log_deviation = self._decode(z, context)
         return mean + jnp.exp(log_deviation) * jax.random.normal(noise_key, mean.shape)
 
-    def log_prob(
-        self, action: Float[Array, " dims"], context: Float[Array, " context"]
-    ) -> Float[Array, ""]:
+    def log_prob(self, action: Action, context: Context) -> Scalar:
         """Log 1/K Σ_k N(a; decoder(z_k, context)) over the fixed latents."""
 
         def given(z):
@@ -72,22 +65,14 @@ class VAE(eqx.Module):
             len(self.latents)
         )
 
-    def loss(
-        self,
-        key: PRNGKeyArray,
-        actions: Float[Array, "batch dims"],
-        contexts: Float[Array, "batch context"],
-    ) -> Float[Array, ""]:
+    def loss(self, key: PRNGKeyArray, actions: Actions, contexts: Contexts) -> Scalar:
         """Negative evidence lower bound, one latent per action."""
         keys = jax.random.split(key, len(actions))
         return -jax.vmap(self.lower_bound)(keys, actions, contexts).mean()
 
     def lower_bound(
-        self,
-        key: PRNGKeyArray,
-        action: Float[Array, " dims"],
-        context: Float[Array, " context"],
-    ) -> Float[Array, ""]:
+        self, key: PRNGKeyArray, action: Action, context: Context
+    ) -> Scalar:
         """E_q[log p(a|z)] - KL(q(z|a) || N(0, I)) with one sample of q."""
         mean, raw = jnp.split(self.encoder(jnp.concatenate([action, context])), 2)
         log_deviation = _bounded(raw)

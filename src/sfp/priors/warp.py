@@ -1,28 +1,25 @@
 """A flow as a change of the action space: what PARROT acts through."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import ndtr, ndtri
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
-from sfp.priors.base import CLAMP, Given, Prior
+from sfp.priors.base import CLAMP, GivenAction, GivenContext, Prior
+from sfp.priors.protocols import Action
 from sfp.priors.realnvp import RealNVP
 
 SHARE = 0.9
 """The central share of the noise that can be asked for: |z| stays within 1.645."""
 
 
-def latent(unit: Float[Array, " dims"]) -> Float[Array, " dims"]:
+def latent(unit: Action) -> Action:
     """From u in [-1, 1] to noise z: uniform u become normal z, but for their tails."""
     return ndtri(0.5 + 0.5 * SHARE * unit)
 
 
-def warp(
-    prior: Prior, unit: Float[Given, " dims"], context: Float[Given, " context"]
-) -> Float[Array, " dims"]:
+def warp(prior: Prior, unit: GivenAction, context: GivenContext) -> Action:
     """The action a = f(z(u); context) that u stands for, in the prior's own units."""
     assert isinstance(prior.model, RealNVP)
     action = prior.model.inverse(latent(jnp.asarray(unit)), prior.scaled(context))

@@ -25,7 +25,7 @@ from sfp.files import atomic_folder, verify_checksums
 from sfp.nets.encoder import Flat, make_encoder
 from sfp.nets.policy import Policy
 from sfp.observation import Obs, Spec
-from sfp.priors.base import Prior, shifted
+from sfp.priors.base import Prior
 from sfp.priors.store import load_prior, make_card, save_prior
 from sfp.training.log import Row
 
@@ -172,7 +172,7 @@ class Trained:
             for i, unit in enumerate(units)
         ]
         if len(past):
-            self._memory = shifted(past, made[0])
+            self._memory = warped.prior.conditioning.push(past, made[0])
         return np.stack(made)
 
     def check(self, environment: Environment) -> None:

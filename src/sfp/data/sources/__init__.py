@@ -4,8 +4,6 @@ Each format is a module with `matches(path)` and `read(path, columns, drop_short
 `register_format` adds one from outside.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable
 from pathlib import Path
@@ -52,7 +50,6 @@ def load(
 
 
 def _find(source: str | Path) -> Path:
-    """The path of a file, a folder or a local Minari dataset of that id."""
     path, dataset = Path(source), minari.root() / source
     with contextlib.suppress(OSError):  # a name too long, a folder that may not be read
         if path.exists():

@@ -1,7 +1,5 @@
 """Cutting flat arrays into episodes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -17,13 +15,10 @@ def split(
     source: str,
     whole: bool = False,
 ) -> Iterator[Episode]:
-    """Cut columns of steps at the episodes' ends.
+    """Cut columns of steps where `marks` say that episodes end.
 
-    Args:
-        values: columns, one row a step.
-        marks: `episode_ends`, `episode_lengths`, or `terminals` and/or `timeouts`.
-        source: named in errors.
-        whole: without marks all steps are one episode.
+    Marks are `episode_ends`, `episode_lengths`, or `terminals` and/or `timeouts`. If
+    `whole`, all steps are one episode where there are none.
     """
     steps = len(values["actions"])
     for name, column in values.items():

@@ -1,7 +1,5 @@
 """A folder of recordings: files of one kind, by default an episode each."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterator
@@ -27,7 +25,6 @@ KINDS = {
 
 
 def matches(path: Path) -> bool:
-    """Whether this folder has files of a kind that holds actions."""
     with contextlib.suppress(OSError):  # a folder that may not be read
         return path.is_dir() and bool(_files(path))
     return False
@@ -71,7 +68,6 @@ def read(
 
 
 def _files(path: Path) -> list[Path]:
-    """Its recordings; hidden files are none."""
     found = [file for file in path.iterdir() if _kind(file) in KINDS]
     found = [f for f in found if f.is_file() and not f.name.startswith(".")]
     return sorted(found, key=_natural)
@@ -109,7 +105,6 @@ def _episodes(parts: list[Trajectories]) -> Iterator[Episode]:
 
 
 def _bounds(parts: list[Trajectories]) -> dict[str, Any]:
-    """Those that all files state, if they agree."""
     if not parts or not all(part.bounds_known for part in parts):
         return {}
     low, high = parts[0].low, parts[0].high

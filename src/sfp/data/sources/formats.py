@@ -1,7 +1,5 @@
 """The table of dataset formats, and how a format from outside gets into it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -19,13 +17,7 @@ from sfp.outside import call, calling, check_callable, register
 
 @dataclass(frozen=True)
 class Format:
-    """A line of the table.
-
-    Attributes:
-        called: what messages call a dataset of this format.
-        matches: whether a path holds one.
-        read: takes a path, the columns to read and `drop_short`.
-    """
+    """Messages call a dataset of this format as `called` says."""
 
     called: str
     matches: Callable[[Path], bool]
@@ -49,12 +41,7 @@ FORMATS: dict[str, Format] = {
 OURS = len(FORMATS)
 
 
-def register_format(
-    name: str,
-    *,
-    matches: Any,
-    read: Any,
-) -> None:
+def register_format(name: str, *, matches: Any, read: Any) -> None:
     """Teach `sfp.load` a dataset format of your own, in this process.
 
     `sfp.load` asks the formats that were registered before its own, the latest first.
@@ -73,7 +60,6 @@ def register_format(
 
 
 def find_format(path: Path) -> Format:
-    """The format of a file or folder."""
     listed = list(FORMATS.values())
     for entry in (*reversed(listed[OURS:]), *listed[:OURS]):
         if entry.matches(path):
@@ -103,7 +89,6 @@ def _read(
     *,
     drop_short: bool = False,
 ) -> Trajectories:
-    """Call a user's reader and check what it returns."""
     what = f"read of the format {name!r}, given {path},"
     with calling(what):
         found = read(path, columns)

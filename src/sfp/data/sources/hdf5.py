@@ -1,7 +1,5 @@
 """HDF5 files: D4RL's flat arrays, and robomimic's one group per demonstration."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator
@@ -28,7 +26,6 @@ DENSEST = 1100
 
 
 def matches(path: Path) -> bool:
-    """Whether this is an HDF5 file, by its name."""
     return path.is_file() and path.suffix.lower() in SUFFIXES
 
 
@@ -39,13 +36,9 @@ def read(
     drop_short: bool = False,
     whole: bool = False,
 ) -> Trajectories:
-    """Read the datasets that the columns need, and no others.
+    """Read only the datasets that the columns need.
 
-    Args:
-        path: of the file.
-        columns: what to read.
-        drop_short: leave out episodes of fewer than two actions.
-        whole: a file that does not say where episodes end is a single one.
+    If `whole`, a file that does not say where episodes end is a single one.
     """
     with h5py.File(path, "r") as file:
         if find(file, "actions", path) is not None:

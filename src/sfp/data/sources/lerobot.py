@@ -1,7 +1,5 @@
 """LeRobot folders, formats v2 and v3: Parquet files with a column per feature."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ FEATURES: dict[str, str] = {"actions": "action", "observations": "observation.st
 
 
 def matches(path: Path) -> bool:
-    """Whether this folder has LeRobot's `meta/info.json`."""
     return (path / "meta" / "info.json").is_file()
 
 
@@ -66,7 +63,6 @@ def _names(given: Any) -> list[str]:
 def _complete(
     episodes: Iterator[Episode], expected: int | None, path: Path
 ) -> Iterator[Episode]:
-    """The same episodes, if they are all that were promised."""
     found = 0
     for episode in episodes:
         found += len(episode["actions"])

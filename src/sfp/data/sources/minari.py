@@ -1,7 +1,5 @@
 """Minari datasets, in all of its formats (HDF5, Arrow, Parquet)."""
 
-from __future__ import annotations
-
 import glob
 import io
 import math
@@ -38,7 +36,6 @@ Reader = Callable[[tuple[str, ...]], np.ndarray]
 
 
 def root() -> Path:
-    """Where Minari keeps datasets on this machine."""
     default = Path.home() / ".minari" / "datasets"
     return Path(os.environ.get("MINARI_DATASETS_PATH") or default).absolute()
 
@@ -50,7 +47,6 @@ def local_datasets() -> list[str]:
 
 
 def matches(path: Path) -> bool:
-    """Whether this folder is a Minari dataset."""
     return (path / "data" / "metadata.json").is_file()
 
 
@@ -94,7 +90,6 @@ def _space(serialized: str | None) -> dict[str, Any]:
 def _locate(
     columns: tuple[str, ...], space: dict[str, Any], path: Path
 ) -> dict[str, Place]:
-    """Where in an episode each column is stored."""
     parts = _boxes(space, ("observations",))
     pictures = [place for place in parts if len(place.shape) == 3]
     vectors = [place for place in parts if len(place.shape) == 1]
@@ -115,7 +110,6 @@ def _locate(
 
 
 def _boxes(space: dict[str, Any], key: tuple[str, ...]) -> list[Place]:
-    """The Box leaves of a serialized space."""
     if space.get("type") == "Box":
         return [Place(key, tuple(space["shape"]))]
     if space.get("type") != "Dict":
@@ -137,7 +131,7 @@ def _episode(reader: Reader, where: dict[str, Place]) -> Episode:
 
 
 def _decoded(content: bytes, place: Place) -> np.ndarray:
-    """A JPEG or PNG picture; other decoders of Pillow are not let near the data."""
+    """Decode a JPEG or PNG image; Pillow's other decoders never see the data."""
     with Image.open(io.BytesIO(content), formats=("JPEG", "PNG")) as picture:
         if picture.size != place.shape[1::-1]:  # before it is unpacked
             raise SfpError(

@@ -1,7 +1,5 @@
 """NumPy arrays: the actions of one episode, or of several of equal length."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,6 @@ NAME = "a NumPy array"
 
 
 def matches(path: Path) -> bool:
-    """Whether this is a .npy file."""
     return path.is_file() and path.suffix.lower() == ".npy"
 
 

@@ -1,7 +1,5 @@
 """NumPy archives: `actions` and where its episodes end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,7 +16,6 @@ EXTRA = ("low", "high", "rate")
 
 
 def matches(path: Path) -> bool:
-    """Whether this is a .npz file."""
     return path.is_file() and path.suffix.lower() == ".npz"
 
 
@@ -32,14 +29,9 @@ def read(
     """Read `actions` (steps, dims) with boundaries, or (episodes, steps, dims).
 
     Boundaries are `episode_ends` (exclusive), `episode_lengths`, or the flags
-    `terminals` and `timeouts`. `observations`, `goals`, `images` run along; `low`,
-    `high` (action bounds) and `rate` (Hz) are optional. Nothing is unpickled.
-
-    Args:
-        path: of the file.
-        columns: what to read.
-        drop_short: leave out episodes of fewer than two actions.
-        whole: a file that does not say where episodes end is a single one.
+    `terminals` and `timeouts`; if `whole`, a file without any is a single episode.
+    `observations`, `goals`, `images` run along; `low`, `high` (action bounds) and
+    `rate` (Hz) are optional. Nothing is unpickled.
     """
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         missing = [c for c in columns if c not in archive.files]
@@ -91,7 +83,7 @@ def _array(archive: np.lib.npyio.NpzFile, key: str, path: Path) -> np.ndarray:
 
 
 def pickled(error: ValueError, what: str) -> Exception:
-    """The error for what NumPy will not unpickle; any other stays as it is."""
+    """The error for objects that NumPy would unpickle; any other stays as it is."""
     if "pickle" not in str(error):
         return error
     return SfpError(

@@ -1,7 +1,5 @@
 """Reading a file by a library that may say anything about a damaged one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +17,7 @@ def read_as(
     *,
     drop_short: bool = False,
 ) -> Trajectories:
-    """What the reader of this format makes of it; all it raises is `SfpError`."""
+    """Read a file of this format; everything that the reader raises is `SfpError`."""
     try:
         return reader(path, columns, drop_short=drop_short)
     except SfpError:

@@ -1,7 +1,5 @@
 """What a recording cannot say itself, and a file beside it states."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of numbers as text (CSV): one episode, a row per step."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path
@@ -22,7 +20,6 @@ HEADS: dict[str, str] = {
 
 
 def matches(path: Path) -> bool:
-    """Whether this is a table, by its name."""
     return path.is_file() and path.suffix.lower() in SUFFIXES
 
 
@@ -65,7 +62,6 @@ def read(
 
 
 def _places(names: list[str]) -> dict[str, list[int]]:
-    """Which columns of the table make up `actions`, `observations`, `goals`."""
     return {
         column: [i for i, name in enumerate(names) if name.lower().startswith(head)]
         for column, head in HEADS.items()
@@ -85,7 +81,6 @@ def _split(line: str, comma: str) -> list[str]:
 
 
 def _check_widths(path: Path, lines: list[str], comma: str, width: int) -> None:
-    """Refuse rows that have more or fewer fields than the first line."""
     for number, line in enumerate(lines):
         plain = '"' not in line
         count = line.count(comma) + 1 if plain else len(_split(line, comma))
