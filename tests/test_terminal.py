@@ -50,6 +50,15 @@ def test_progress_takes_names_as_they_are(monkeypatch):
     assert "\x1b]0;" not in seen.getvalue()
 
 
+@pytest.mark.parametrize("word", ["\ud800", "a\0b"])
+def test_words_that_are_no_text(capsys, word):
+    with pytest.raises(SystemExit) as end:
+        main(["train", "room", "--method", "sac", "--out", word])
+    assert end.value.code == 2
+    line = capsys.readouterr().err
+    assert line == f"sfp: {word!a} is no text: expected words as a shell has them.\n"
+
+
 @pytest.mark.parametrize("option", ["--steps", "--capacity", "--bank", "--seed"])
 def test_numbers_beyond_64_bit_on_the_command_line(capsys, option):
     with pytest.raises(SystemExit) as end:

@@ -59,6 +59,17 @@ TOO_BIG = ("Maximum allowed dimension exceeded", "array is too big")
 """What NumPy says of arrays beyond all memory, and not as a MemoryError."""
 
 
+def _check_words(args: list[str]) -> None:
+    """Refuse words that no file can be named by; a shell cannot pass them."""
+    for word in args:
+        try:
+            named = b"\0" not in os.fsencode(word)
+        except UnicodeEncodeError:
+            named = False
+        if not named:
+            raise SfpError(f"{word!a} is no text: expected words as a shell has them.")
+
+
 def main(args: list[str] | None = None) -> None:
     """Run a command; a user's mistake prints one line and exits with code 2."""
     args = sys.argv[1:] if args is None else args
@@ -69,6 +80,7 @@ def main(args: list[str] | None = None) -> None:
         return
     try:
         try:
+            _check_words(args)
             parse(COMMANDS, args, ABOUT)()
         finally:
             sys.stdout.flush()
