@@ -152,8 +152,12 @@ class Commands:
     def __call__(self, number):
         words = commands.line(random.Random(f"{self.seed}/{number}"))
         commands.furnish(self.home / "out", self.root / "seeds")
-        verdict = self.worker(words, out=self.home / "out")
+        verdict = self.worker(words, out=self.home / "out", size=COMPILER)
         return verdict, " ".join(word[:60] for word in words)
+
+
+COMPILER = 300 * 2**20
+"""Bytes that JAX's compiler takes in a command that does as it is told."""
 
 
 def fresh(folder):
