@@ -7,6 +7,10 @@ import sys
 
 import pytest
 
+import sfp
+from sfp.cli import main
+from sfp.errors import SfpError
+
 pytestmark = pytest.mark.slow
 
 BUSY = """
@@ -74,3 +78,22 @@ def test_a_run_and_a_fit_state_the_one_thread_they_had(tmp_path):
     fresh("-m", "sfp", *fit)
     card = json.loads((tmp_path / "prior" / "config.json").read_text())
     assert card["fit"]["threads"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("collect", "room", "--episodes", 2**62), "episodes of 500 steps need"),
+        (("collect", "room", "--steps", 2**50), "record fewer, or shorter ones"),
+    ],
+)
+def test_what_cannot_fit_is_refused_at_once(capsys, words, line):
+    with pytest.raises(SystemExit) as end:
+        main([*map(str, words)])
+    assert end.value.code == 2
+    assert line in capsys.readouterr().err
+
+
+def test_networks_that_cannot_fit_are_refused_before_they_are_made(tmp_path):
+    with pytest.raises(SfpError, match="networks and optimisers need .* less width"):
+        sfp.train("room", method="sac", width=10**6, out=tmp_path / "run")

@@ -64,15 +64,18 @@ def threads() -> int:
     return available() if _chosen is None else _chosen
 
 
-def check_memory(needed: int) -> None:
-    """Refuse networks of more bytes than there are: XLA would abort the process."""
+def check_memory(what: str, needed: int, remedy: str) -> None:
+    """Refuse what needs more bytes than there are, before it takes any.
+
+    XLA would abort the process, a recording would fill the memory first.
+    """
     limits = [resource.getrlimit(resource.RLIMIT_AS)[0]]
     limits += [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     most = min(limit for limit in limits if limit > 0)  # no limit is -1
     if needed > most:
         raise SfpError(
-            f"networks and optimisers need {needed / 1e9:.1f} GB, the process may have "
-            f"{most / 1e9:.1f} GB: expected less width or depth."
+            f"{what} need {needed / 1e9:.1f} GB, the process may have "
+            f"{most / 1e9:.1f} GB: {remedy}."
         )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from minari.data_collector import EpisodeBuffer
 
+from sfp.compute import check_memory
 from sfp.data import manipulation
 from sfp.data.record import record
 from sfp.data.scripted import Scripted
@@ -20,6 +21,9 @@ from sfp.errors import SfpError, at_least
 
 SCRIPTED, EXPERT = "scripted", "expert"
 EPISODES = 4000
+LEAST = 16
+"""Bytes of a recorded step at least: a dataset is in memory until it is whole."""
+
 CHUNK = 500
 """Mazes stepped together. Part of what a seed means, so it is not an option."""
 
@@ -61,6 +65,11 @@ def collect(
     at_least(1, episodes=episodes, workers=workers)
     at_least(SHORTEST, steps=steps)
     at_least(0, seed=seed)
+    check_memory(
+        f"{episodes} episodes of {steps} steps",
+        episodes * steps * LEAST,
+        "record fewer, or shorter ones",
+    )
     chosen = get_task(task)
     if expert:
         warnings.warn(

@@ -196,9 +196,8 @@ def _run(
 ) -> Trained:
     # What saving needs is made first: what cannot be saved is refused at once.
     state = jax.eval_shape(agent.init, jax.random.key(0))
-    check_memory(
-        sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
-    )
+    needed = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    check_memory("networks and optimisers", needed, "expected less width or depth")
     spec = make_spec(environments[0], run.method, run.networks, run.env)
     tested = agent.controller(jax.eval_shape(agent.actor, state))
     if folder and isinstance(tested, Warped):
