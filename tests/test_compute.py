@@ -95,5 +95,5 @@ def test_what_cannot_fit_is_refused_at_once(capsys, words, line):
 
 
 def test_networks_that_cannot_fit_are_refused_before_they_are_made(tmp_path):
-    with pytest.raises(SfpError, match="networks and optimisers need .* less width"):
+    with pytest.raises(SfpError, match=r"networks and optimisers need .* less width"):
         sfp.train("room", method="sac", width=10**6, out=tmp_path / "run")
