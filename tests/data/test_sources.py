@@ -4,6 +4,7 @@ Minari's files are written by Minari, LeRobot's fixtures by LeRobot; the others 
 built here from the layouts that their authors published.
 """
 
+import io
 import json
 import math
 import re
@@ -20,9 +21,10 @@ import pyarrow.parquet as pq
 import pytest
 from gymnasium import spaces
 from minari.data_collector import EpisodeBuffer
+from PIL import Image, UnidentifiedImageError
 
 from sfp.data.sources import load
-from sfp.data.sources.minari import local_datasets, root
+from sfp.data.sources.minari import Place, _decoded, local_datasets, root
 from sfp.errors import SfpError
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "lerobot"
@@ -1311,3 +1313,16 @@ def test_lerobot_names_its_actions(tmp_path, given, expected):
     info["features"]["action"]["names"] = given
     (path / "meta" / "info.json").write_text(json.dumps(info))
     assert load(path).names == expected
+
+
+@pytest.mark.parametrize(("kind", "is_read"), [("PNG", True), ("GIF", False)])
+def test_images_of_foreign_datasets_are_opened_as_jpeg_or_png_only(kind, is_read):
+    """Pillow's other decoders never see what a stranger wrote."""
+    content, pixels = io.BytesIO(), np.full((4, 4, 3), 7, np.uint8)
+    Image.fromarray(pixels).save(content, kind)
+    place = Place(("image",), (4, 4, 3))
+    if is_read:
+        assert (_decoded(content.getvalue(), place) == pixels).all()
+    else:
+        with pytest.raises(UnidentifiedImageError):
+            _decoded(content.getvalue(), place)

@@ -251,3 +251,20 @@ def test_names_of_actions_travel_and_are_compared(tmp_path):
         check_names(prior, ("y", "x"), "it")
     few = assemble([{"actions": data.actions}], source="here", names=["of one only"])
     assert few.names == ()
+
+
+def test_a_checkpoint_that_is_moved_away_meanwhile(tmp_path):
+    """The fit ends with a line, and resumes once its folder is back."""
+    work, elsewhere = tmp_path / ".prior.fit", tmp_path / "elsewhere"
+
+    def move(done, row):
+        if done and not elsewhere.exists():
+            work.rename(elsewhere)
+
+    with pytest.raises(SfpError, match="moved or deleted while it was written"):
+        make(tmp_path / "prior", model="gaussian", progress=move)
+    assert not (tmp_path / "prior").exists()
+    assert not work.exists()
+    elsewhere.rename(work)
+    make(tmp_path / "prior", model="gaussian")
+    assert load_prior(tmp_path / "prior").dims == 2

@@ -229,3 +229,20 @@ def test_bc_works_without_goals():
         "probe/Drift-v0", method="sac-bc", data=drifting(), bc_epochs=1, **SHORT
     )
     assert trained.predict(np.zeros(3)).shape == (2,)
+
+
+def test_a_flow_that_cannot_be_kept_is_refused_before_the_first_step(tmp_path):
+    """PARROT saves its flow with the policy; one without a name could not be loaded."""
+
+    class Unnamed(RealNVP):
+        pass
+
+    steps, odd = [], Unnamed(2, 4, key=jax.random.key(1), size=PARROT)
+    with pytest.raises(SfpError, match=r"Unnamed is none .* sfp.register_model"):
+        train(
+            "parrot-state",
+            tmp_path / "run",
+            prior=around(odd, state=4),
+            progress=steps.append,
+        )
+    assert steps == []
