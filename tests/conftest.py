@@ -30,30 +30,16 @@ from sfp import compute  # noqa: E402
 compute._chosen = 1
 mpl.use("Agg")
 compute.keep_compiled(Path(__file__).parent.parent / ".venv" / "xla")
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-
-ENOUGH = 900 * 2**20
-"""Bytes of memory that a worker may hold between two modules."""
-
-
-def resident():
-    """Bytes of memory that this process holds."""
-    with contextlib.suppress(OSError):
-        pages = Path("/proc/self/statm").read_text().split()[1]
-        return int(pages) * os.sysconf("SC_PAGE_SIZE")
-    return ENOUGH
 
 
 @pytest.fixture(autouse=True, scope="module")
 def compiled():
-    """Compiled programs are dropped before they take gigabytes.
+    """Every module drops its compiled programs: all of them together take gigabytes.
 
     glibc keeps the memory that compilers have freed, a gigabyte per module, unless it
     is told to return it. Modules that share a program find it on disk.
     """
     yield
-    if resident() < ENOUGH:
-        return
     jax.clear_caches()
     gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # another C library

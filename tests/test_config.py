@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sfp.config import Mixture, Networks, Schedule
+from sfp.config import Mixture, Networks, Schedule, settle
 from sfp.errors import SfpError
 
 
@@ -37,7 +37,7 @@ def test_a_setting_that_means_nothing_is_refused_in_one_line(group, settings, me
 
 
 def test_the_defaults_are_the_tables_of_the_paper():
-    schedule, networks, mixture = Schedule(), Networks(), Mixture()
+    schedule, networks, mixture = settle(Schedule(), {}), Networks(), Mixture()
     assert (schedule.batch, schedule.n_step, schedule.gamma) == (100, 10, 0.99)
     assert (schedule.capacity, schedule.warmup) == (500_000, 10_000)
     assert (networks.width, networks.depth) == (256, 2)
@@ -52,7 +52,7 @@ def test_the_defaults_are_the_tables_of_the_paper():
         ("context", "steam", "context 'steam': did you mean stream"),
         ("entropy_weight", "half", "entropy_weight 'half': known: full, mixed"),
         ("mixing_loss_at", "nxt", "mixing_loss_at 'nxt': did you mean next"),
-        ("td_value", "mean", "td_value 'mean': known: expected, sampled"),
+        ("td_value", "mean", "td_value 'mean': known: best, expected, policy"),
     ],
 )
 def test_a_word_that_means_nothing_is_refused_not_taken_for_the_default(

@@ -23,4 +23,5 @@ def test_every_experiment_that_compares_has_claims():
 def test_every_other_cell_is_claimed_about():
     for name, claims in CLAIMS.items():
         named = {cell for claim in claims for cell in (claim.better, claim.worse)}
-        assert set(EXPERIMENTS[name].cells) - named <= {"sac-kl-state"}
+        # The paper does not speak of these; ours gets its claims with its runs.
+        assert set(EXPERIMENTS[name].cells) - named <= {"sac-kl-state", "sfp-quick"}
