@@ -24,6 +24,7 @@ from minari.data_collector import EpisodeBuffer
 from PIL import Image, UnidentifiedImageError
 
 from sfp.data.sources import load
+from sfp.data.sources.hdf5 import check_heaps
 from sfp.data.sources.minari import Place, _decoded, local_datasets, root
 from sfp.errors import SfpError
 
@@ -1326,3 +1327,21 @@ def test_images_of_foreign_datasets_are_opened_as_jpeg_or_png_only(kind, is_read
     else:
         with pytest.raises(UnidentifiedImageError):
             _decoded(content.getvalue(), place)
+
+
+def test_a_damaged_heap_of_an_hdf5_file_is_refused_instead_of_read_for_ever(tmp_path):
+    """HDF5 itself would step from an object of no size to the same one."""
+    path = tmp_path / "data.hdf5"
+    rows = [np.arange(n, dtype=np.uint8) for n in (3, 40, 7)]
+    with h5py.File(path, "w") as file:
+        kind = h5py.vlen_dtype(np.uint8)
+        stored = file.create_dataset("rows", 3, dtype=kind, chunks=(3,))
+        for i, row in enumerate(rows):
+            stored[i] = row
+    check_heaps(path, 0)
+    content = bytearray(path.read_bytes())
+    first = content.index(b"GCOL")
+    content[first + 16 : first + 200] = bytes(184)
+    path.write_bytes(content)
+    with pytest.raises(SfpError, match=f"the heap at byte {first} is not whole"):
+        check_heaps(path, 1)

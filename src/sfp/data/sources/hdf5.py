@@ -1,8 +1,10 @@
 """HDF5 files: D4RL's flat arrays, and robomimic's one group per demonstration."""
 
 import math
+import mmap
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,9 @@ D4RL: dict[str, str] = {
     "observations": "observations",
     "goals": "infos/goal",
 }
+HEAP = b"GCOL\x01\0\0\0"
+"""How HDF5's heaps of bytes begin."""
+
 DENSEST = 1100
 """Bytes of an array for a byte in the file: deflate packs 1032 zeros into one."""
 
@@ -97,7 +102,48 @@ def read_stored(node: h5py.Dataset, path: Path) -> np.ndarray:
             f"{path} is damaged: {node.name!r} promises {node.nbytes:,} bytes, the "
             f"file holds {held:,} of them. Copy or download it again."
         )
+    if node.dtype.kind == "O":
+        check_heaps(path, path.stat().st_mtime_ns)
     return node[()]
+
+
+@lru_cache(maxsize=4)
+def check_heaps(path: Path, written: int) -> None:
+    """Refuse damaged heaps, where HDF5 keeps rows of bytes: it would loop for ever.
+
+    A heap is `GCOL`, a version, its size, then objects: an index, a count, a size and
+    the bytes, up to a multiple of 8. Index 0 is the free space behind them. `written`
+    tells one content of a file from the next.
+    """
+    with path.open("rb") as file:
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    with content:
+        first = content.find(HEAP)
+        while first >= 0:
+            if not _is_whole(content, first):
+                raise SfpError(
+                    f"{path} is damaged: the heap at byte {first} is not whole. Copy "
+                    "or download it again."
+                )
+            first = content.find(HEAP, first + 8)
+
+
+def _is_whole(content: mmap.mmap, first: int) -> bool:
+    """Whether the objects of the heap that begins there fill it one by one."""
+
+    def number(at: int, size: int) -> int:
+        return int.from_bytes(content[at : at + size], "little")
+
+    at, end = first + 16, first + number(first + 8, 8)
+    if end > len(content):
+        return False
+    while end - at >= 16:
+        index, size = number(at, 2), number(at + 8, 8)
+        step = 16 + -(-size // 8) * 8 if index else size
+        if not 16 <= step <= end - at:
+            return False
+        at += step
+    return True
 
 
 def _elsewhere(path: Path, key: str | None, kind: str) -> SfpError:
