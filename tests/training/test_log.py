@@ -126,3 +126,13 @@ def test_a_disk_that_is_full_when_closing_is_no_second_error(tmp_path, log):
     log._files["train"] = Full()
     log.close()
     log.close()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [10**9, {"../../secret": [1, ""]}, {"train": ["4", ""]}, {"train": [-1, ""]}],
+)
+def test_tables_that_a_stranger_s_checkpoint_tells_of(tmp_path, told):
+    """`Checkpoints.load` takes a TypeError for damage; no other file is opened."""
+    with pytest.raises(TypeError, match="tables is|rows of train are"):
+        Log(tmp_path).check({"tables": told})

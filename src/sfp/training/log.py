@@ -136,7 +136,12 @@ class Log:
 
     def check(self, meta: Mapping[str, Any]) -> None:
         """Refuse tables in which a row of a checkpoint is missing or changed."""
-        for name, (rows, expected) in meta.get("tables", {}).items():
+        told = meta.get("tables", {})
+        if not isinstance(told, dict) or not told.keys() <= TABLES.keys():
+            raise TypeError(f"tables is {str(told)[:40]!r}")
+        for name, (rows, expected) in told.items():
+            if not isinstance(rows, int) or rows < 0:
+                raise TypeError(f"the rows of {name} are {str(rows)[:40]!r}")
             path = self._path(name)
             *lines, _ = regular(path).read_bytes().split(b"\n")
             held = b"".join(line + b"\n" for line in lines[: rows + 1])

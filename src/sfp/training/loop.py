@@ -50,6 +50,8 @@ def train(
 
     def like(meta: dict[str, Any]) -> dict[str, Any]:
         rollout.check(meta)
+        if not isinstance(meta.get("owed", 0), int) or meta.get("owed", 0) < 0:
+            raise TypeError(f"owed is {str(meta['owed'])[:40]!r}")
         return _tree(state, rollout, meta)
 
     saved = checkpoints.load(like, replay, log.check) if checkpoints else None
