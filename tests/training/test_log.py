@@ -134,5 +134,5 @@ def test_a_disk_that_is_full_when_closing_is_no_second_error(tmp_path, log):
 )
 def test_tables_that_a_stranger_s_checkpoint_tells_of(tmp_path, told):
     """`Checkpoints.load` takes a TypeError for damage; no other file is opened."""
-    with pytest.raises(TypeError, match="tables is|rows of train are"):
+    with pytest.raises(TypeError, match=r"tables is|rows of train are"):
         Log(tmp_path).check({"tables": told})
