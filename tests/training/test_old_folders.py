@@ -5,6 +5,8 @@ its end and once interrupted at step 250.
 """
 
 import shutil
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -76,3 +78,17 @@ def test_a_half_done_run_goes_on_and_ends_as_it_would_have(copied):
     assert ended.keys() == then.keys()
     for name, weights in then.items():
         np.testing.assert_allclose(ended[name], weights, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("command", ["curves", "evaluate", "report"])
+def test_the_commands_take_it_in_a_fresh_process(copied, tmp_path, command):
+    """With any number of cores: they ask for one thread before JAX starts."""
+    folder = copied("finished")
+    words = {"curves": ["--out", tmp_path / "out"], "evaluate": ["--episodes", "1"]}
+    words = [folder, *words.get(command, ["--out", tmp_path / "report.html"])]
+    done = subprocess.run(
+        [sys.executable, "-m", "sfp", command, *map(str, words)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr

@@ -26,15 +26,17 @@ def curves(
     """
     from sfp.compute import keep_compiled, use_threads
     from sfp.errors import SfpError
-    from sfp.exploration.figures import save
-    from sfp.report.curves import is_maze, play_walks, runs_figure
-    from sfp.report.records import read_runs, summarise, tidy
-    from sfp.report.tables import save_csv
 
     if not runs:
         raise SfpError("expected the folder of a run: sfp curves runs/...")
     use_threads(1)
     keep_compiled()
+
+    from sfp.exploration.figures import save
+    from sfp.report.curves import is_maze, play_walks, runs_figure
+    from sfp.report.records import read_runs, summarise, tidy
+    from sfp.report.tables import save_csv
+
     records = read_runs(runs)
     walks = {run.folder: play_walks(run) for run in records if is_maze(run)}
     rows = [summarise(run) for run in records]
