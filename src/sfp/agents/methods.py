@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from sfp.agents.base import Agent
@@ -193,29 +193,24 @@ def _gaussian(name: str, prior: Prior) -> None:
 ACTIONS = "action space"
 STATES = "action space, observations, goals"
 
+THE_PAPERS = Method(
+    _sfp,
+    "SAC mixed with a state-free (or any other) prior, as far as Λ(s) trusts it",
+    takes="prior",
+    needs="actions (and states, for a prior that sees them)",
+    match="action space (and what a prior with states sees)",
+    alpha={"": 0.01},
+    hindsight={"": 0.0},
+    options=MIXTURE,
+)
 METHODS: dict[str, Method] = {
     "sac": Method(
         lambda given: SAC(*given.sac), "Soft Actor-Critic, uniform actions at first"
     ),
-    "sfp": Method(
-        _sfp,
-        "SAC mixed with a state-free (or any other) prior, as far as Λ(s) trusts it",
-        takes="prior",
-        needs="actions (and states, for a prior that sees them)",
-        match="action space (and what a prior with states sees)",
-        alpha={"": 0.01},
-        hindsight={"": 0.0},
-        options=MIXTURE,
-    ),
-    "sfp-quick": Method(
-        _sfp,
-        "SFP that waits for the first reward, then learns as fast as it can",
-        takes="prior",
-        needs="actions (and states, for a prior that sees them)",
-        match="action space (and what a prior with states sees)",
-        alpha={"": 0.01},
-        hindsight={"": 0.0},
-        options=MIXTURE,
+    "sfp": THE_PAPERS,
+    "sfp-quick": replace(
+        THE_PAPERS,
+        summary="SFP that waits for the first reward, then learns as fast as it can",
         defaults={
             "warmup": 2_000,
             "warmup_until": "reward",
