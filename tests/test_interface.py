@@ -1,4 +1,4 @@
-"""Python users see a bar on a terminal, and can look on themselves instead."""
+"""Python users see a bar on a terminal, lines elsewhere, or look on themselves."""
 
 import jax
 import numpy as np
@@ -32,17 +32,25 @@ def test_a_terminal_shows_a_bar(monkeypatch, capsys, data):
 
 
 @pytest.mark.slow
-def test_no_terminal_or_own_callbacks_no_bar(capsys, data):
+def test_own_callbacks_or_lines(capsys, data):
     rows, steps, heard = [], [], []
     sfp.fit(data, **FIT, progress=rows.append)
     assert [row["epoch"] for row in rows] == [1, 2]
     sfp.train("room", method="sac", **SMALL, progress=steps.append)
     assert steps[-1] == 200
+    assert capsys.readouterr().err == ""
     sfp.train(
         "room", method="sac", **SMALL, listeners=(lambda s, row: heard.append(s),)
     )
     assert heard[-1] == 200
-    assert capsys.readouterr().err == ""
+    sfp.fit(data, **FIT)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split(",")[0] for line in lines] == [
+        "sac on room: step 100 of 200",
+        "sac on room: step 200 of 200",
+        "fitting gaussian: epoch 1 of 2",
+        "fitting gaussian: epoch 2 of 2",
+    ]
 
 
 def test_help_is_that_of_the_functions_behind_them():

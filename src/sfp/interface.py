@@ -1,4 +1,4 @@
-"""What Python users call: the same functions, with a progress bar on a terminal."""
+"""What Python users call: the same functions, and progress on stderr."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sfp.training.trained import Trained
 
 @functools.wraps(_train)
 def train(env: Any, **given: Any) -> Trained:
-    """As `sfp.training.run.train`; whoever passes `progress` gets no bar."""
+    """As `sfp.training.run.train`; whoever passes `progress` sees nothing else."""
     if "progress" in given:
         return _train(env, **given)
     label = f"{given.get('method', 'sfp')} on {env if isinstance(env, str) else 'it'}"
@@ -35,7 +35,7 @@ def train(env: Any, **given: Any) -> Trained:
 
 @functools.wraps(_fit)
 def fit(data: Trajectories, **given: Any) -> Prior:
-    """As `sfp.priors.fit.fit`; whoever passes `progress` gets no bar."""
+    """As `sfp.priors.fit.fit`; whoever passes `progress` sees nothing else."""
     if "progress" in given:
         return _fit(data, **given)
     preset = PRESETS.get(given.get("preset", "default"), PRESETS["default"])

@@ -1,9 +1,16 @@
-"""Progress bars on stderr, shared by the command line and by Python."""
+"""Progress on stderr, shared by the command line and by Python.
+
+A terminal gets a bar. Elsewhere (a pipe, a log file, a notebook) training prints a line
+per evaluation, and a fit a line per epoch.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 
 from rich.console import Console
 from rich.progress import (
@@ -59,30 +66,81 @@ def training_progress(
 
     Preparation is what a method learns before its first step.
     """
-    shown = {"charts/SPS": "{:.0f} steps/s", "eval/success_rate": "success {:.0%}"}
-    shown["mixing/mean"] = "λ {:.2f}"
     latest: dict[str, float] = {}
     with progress(label, total) as bar:
 
         def pulse(step: int) -> None:
-            known = [text.format(latest[k]) for k, text in shown.items() if k in latest]
-            bar(step, label=", ".join([label, *known]))
+            bar(step, label=", ".join([label, *_told(latest, BAR)]))
+
+        def listen(step: int, row: Mapping[str, float]) -> None:
+            latest.update(row)
+            if "eval/mean_reward" in row:
+                words = [f"step {step:,} of {total:,}", *_told(latest, LINE)]
+                say_line(
+                    f"{label}: {', '.join([*words, *_left(latest, total - step)])}"
+                )
 
         def prepared(share: float) -> None:
             bar(0, label=f"{label}, learning from recordings: {share:.0%}")
+            if share == 1.0:
+                say_line(f"{label}: learned from recordings")
 
-        yield pulse, lambda step, row: latest.update(row), prepared
+        yield pulse, listen, prepared
+
+
+BAR = {
+    "charts/SPS": "{:.0f} steps/s",
+    "eval/success_rate": "success {:.0%}",
+    "mixing/mean": "λ {:.2f}",
+}
+LINE = {"eval/mean_reward": "return {:.4g}"} | dict(reversed(BAR.items()))
+"""What is said of the latest numbers, in this order."""
+
+
+def _told(latest: Mapping[str, float], words: Mapping[str, str]) -> list[str]:
+    return [text.format(latest[key]) for key, text in words.items() if key in latest]
+
+
+def _left(latest: Mapping[str, float], steps: int) -> list[str]:
+    """The time that the remaining steps take at the latest speed."""
+    seconds = steps / max(latest.get("charts/SPS", 0.0), 1e-9)
+    if steps <= 0 or seconds > timedelta(days=999).total_seconds():
+        return []
+    return [f"about {timedelta(seconds=math.ceil(seconds))} left"]
 
 
 @contextlib.contextmanager
 def fitting_progress(
-    label: str, total: int
+    label: str, epochs: int, *, blocks: int = 1
 ) -> Iterator[Callable[[int, dict[str, int | float] | None], None]]:
-    """A bar that also shows the held-out likelihood; yields `advance(done, row)`."""
-    with progress(label, total) as bar:
+    """A bar that also shows the held-out likelihood; yields `advance(done, row)`.
+
+    Args:
+        label: what is fitted.
+        epochs: at most.
+        blocks: calls of `advance` per epoch, which `done` counts.
+    """
+    told = 0
+    with progress(label, epochs * blocks) as bar:
 
         def advance(done: int, row: dict[str, int | float] | None) -> None:
-            shown = f"{label}, held out {row['held_out']:.4f} nats" if row else label
-            bar(done, label=shown)
+            nonlocal told
+            if row is None:
+                bar(done)
+                return
+            held_out = f"held out {row['held_out']:.4f} nats"
+            bar(done, label=f"{label}, {held_out}")
+            if row["epoch"] > told:
+                told = int(row["epoch"])
+                now = f"epoch {told} of {epochs}" if row["steps"] else "solved"
+                best = f"best {row['best']:.4f}"
+                say_line(f"{label}: {now}, {held_out}, {best}, {row['seconds']:.1f} s")
 
         yield advance
+
+
+def say_line(line: str) -> None:
+    """Print a line on stderr, unless a bar is shown there; nobody need listen."""
+    if not Console(stderr=True).is_terminal:
+        with contextlib.suppress(OSError, ValueError):  # closed
+            print(plain(line), file=sys.stderr, flush=True)

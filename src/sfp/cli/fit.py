@@ -102,8 +102,8 @@ def fit(
         fitting=replace(PRESETS[preset], **given),
         seed=seed,
     )
-    total = fitter.blocks * fitter.fitting.epochs
-    with fitting_progress(f"fitting {model}", total) as advance:
+    label, epochs = f"fitting {model}", fitter.fitting.epochs
+    with fitting_progress(label, epochs, blocks=fitter.blocks) as advance:
         prior, card, rows = fit_to(
             out,
             trajectories,

@@ -91,6 +91,7 @@ def fit_to(
                 with atomic_file(work / STATE) as draft:
                     save_tree(draft, state, {"request": request, "rows": rows})
                 _log(events, row)
+                progress(done, row)
         prior = fitter.prior(state)
         card = filled(card, data, fitter, state, request)
 
