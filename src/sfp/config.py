@@ -41,7 +41,8 @@ class Schedule:
         steps: environment steps in all (125 epochs of 4000).
         warmup: steps of initial exploration (10,000; sfp-quick: 2,000).
         warmup_by: who explores at first: `method` is the method's own explorer (SFP's
-            prior, uniform actions for SAC), `uniform` draws uniform actions.
+            prior, the clone of sac-bc), `uniform` draws uniform actions (the default of
+            sac-kl and sac-bc).
         warmup_until: `steps` ends the warm-up after `warmup` steps; `reward` goes on
             until the first reward above 0 or the first success.
         warmup_limit: with `reward`, steps of the warm-up at most; 0 sets no limit.

@@ -15,9 +15,11 @@ from sfp.agents.losses import gaussian_kl
 from sfp.agents.parrot import Parrot
 from sfp.agents.rlpd import RLPD
 from sfp.agents.sac import SAC, min_q, sample
+from sfp.agents.sfp import SFP
 from sfp.config import Networks
 from sfp.data.trajectories import assemble
 from sfp.exploration.family import Correlated, SelfAvoiding
+from sfp.exploration.prior import PriorWarmup
 from sfp.nets.layernorm import NormedMLP
 from sfp.nets.policy import Policy
 from sfp.noise.processes import Colored, OrnsteinUhlenbeck, Zeta, squash
@@ -62,6 +64,27 @@ def steps(agent, actor, obs, *, count, phase, seed=0, seen=plain):
 
 def actor_of(agent):
     return jax.tree.map(np.asarray, agent.actor(agent.init(jax.random.key(0))))
+
+
+# --- the prior's warm-up --------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seen", [dict(past=1), dict(state=3), dict(past=2, state=2)])
+def test_the_priors_warm_up_is_that_of_sfp_and_the_rest_is_sac(seen):
+    prior, obs = flow_prior(**seen), np.array([0.3, -0.2, 0.9], np.float32)
+    warm = SAC(*SIZES, explorer=PriorWarmup(prior))
+    mixed, sac = SFP(SIZES[0], (prior,), *SIZES[1:]), SAC(*SIZES)
+
+    def actions(agent, phase):
+        made = steps(agent, actor_of(agent), obs, count=5, phase=phase, seen=split)
+        return np.array([decision.action for decision, _ in made])
+
+    np.testing.assert_array_equal(actions(warm, "warmup"), actions(mixed, "warmup"))
+    state, batch = sac.init(jax.random.key(0)), random_batch(4, action=2)
+    learned = [agent.update(state, batch, jax.random.key(1)) for agent in (warm, sac)]
+    for one, other in zip(*map(jax.tree.leaves, learned), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 # --- noise ----------------------------------------------------------------------------

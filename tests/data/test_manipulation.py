@@ -93,6 +93,16 @@ def test_an_expert_solves_its_task():
     assert made.rewards[-1] == 1
     goals = stack(made.observations)["desired_goal"]
     assert (goals == goals[0]).all()
+    data = collect("window-close", policy="expert", episodes=2, steps=150)
+    full = load(data.source, columns=("observations", "goals"))
+    assert (data.lengths < 150).all()  # they end when it is closed, not at the limit
+    for i, rng in enumerate(np.random.default_rng([0, i]) for i in range(2)):
+        alone = roll(env, Expert("window-close"), 150, rng, until_reward=True)
+        assert alone.rewards == [0.0] * (len(alone.rewards) - 1) + [1.0]
+        part = slice(full.starts[i], full.ends[i])
+        np.testing.assert_array_equal(full.actions[part], stack(alone.actions))
+        seen = stack(alone.observations)["observation"][:-1].astype(np.float32)
+        np.testing.assert_array_equal(full.observations[part], seen)
     data = collect("pick-place", policy="expert", episodes=1, steps=20)
     assert data.source == "sfp/pick-place/expert-v0"
     with pytest.warns(FutureWarning, match="write --policy expert"):

@@ -83,6 +83,54 @@ def test_what_the_paper_compares():
     assert Recording("room") == Recording("room", episodes=4000, steps=500, seed=0)
 
 
+def test_the_papers_baselines_warm_up_as_sac_does():
+    """And the other warm-ups are cells of their own, down to the folder."""
+    for key in ("sac-kl", "sac-bc"):
+        assert METHODS[key].defaults["warmup_by"] == "uniform"
+    made = {e.name: e.cell for e in cells("transfer", methods=("all",), seeds=(0,))}
+    for key in ("sac-kl", "sac-bc", "sac-kl-state"):
+        plain, warm = made[key], made[f"{key}-warm"]
+        assert (plain.settings, plain.method) == ((), warm.method)
+        assert warm.settings == (("warmup_by", "method"),)
+        words = warm.words(Path("out"))
+        assert words[words.index("--warmup-by") + 1] == "method"
+        assert plain.folder(Path()) != warm.folder(Path())
+    words = made["sfp-uniform"].words(Path("out"))
+    assert words[words.index("--warmup-by") + 1] == "uniform"
+    assert made["sac-warm"].prior == made["sfp"].prior
+
+
+def test_a_run_with_another_warm_up_is_not_taken_for_the_baseline(tmp_path):
+    """Folders from before the uniform warm-up do not say who acted: the prior did."""
+    given = dict(methods=("sac-kl", "sac-kl-warm"), tasks=("maze",), seeds=(0,))
+    plain, warm = (entry.cell for entry in cells("transfer", **given))
+    about = {"task": "maze", "method": "sac-kl", "seed": 0}
+    old, new = {"steps": 40_000}, {"steps": 40_000, "warmup_by": "uniform"}
+    for cell, schedule, taken in [
+        *((plain, old, False), (plain, new, True)),
+        *((warm, old, True), (warm, new, False)),
+    ]:
+        folder = cell.folder(tmp_path)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "config.json").write_text(json.dumps(about | {"schedule": schedule}))
+        if taken:
+            cell.check(tmp_path)
+        else:
+            with pytest.raises(SfpError, match="holds another run"):
+                cell.check(tmp_path)
+
+
+def test_steps_by_task():
+    given = dict(tasks=("room", "maze", "maze:size=small,seed=3"), methods=("sac",))
+    by_task = {"room": 16_000, "maze:seed=3,size=small": 40_000}
+    entries = cells("transfer", **given, seeds=(20,), steps=60_000, task_steps=by_task)
+    assert {entry.cell.task: entry.cell.steps for entry in entries} == {
+        "room": 16_000,
+        "maze": 60_000,
+        "maze:seed=3,size=small": 40_000,
+    }
+
+
 def test_tasks_with_parameters_are_cells_of_their_own():
     given = Overrides(
         tasks=("maze:size=large,seed=3", "maze:seed=4,size=medium", "maze"),
@@ -211,6 +259,14 @@ def test_experts_of_another_task():
         make_plan("training-task")
 
 
+def test_rlpd_is_not_for_meta_world():
+    """Its recordings do not say what their states achieved: fingers, or a puck."""
+    every = make_plan("transfer", "meta-world", overrides=Overrides(methods=("all",)))
+    assert "rlpd" not in {entry.name for entry in every.entries}
+    with pytest.raises(SfpError, match=r"^rlpd is not for meta-world: the rewards"):
+        make_plan("transfer", "meta-world", overrides=Overrides(methods=("rlpd",)))
+
+
 def test_slugs_are_stable():
     """Folders of results carry them: a change would lose what was run."""
     entries = {e.name: e.cell for e in cells("transfer", methods=("all",), seeds=(2,))}
@@ -309,6 +365,12 @@ def test_overrides():
         (dict(steps=0), "expected steps of at least 1"),
         (dict(steps=50), "expected steps of at least a batch"),
         (dict(episodes=0), "expected episodes of at least 1"),
+        (dict(task_steps={"mase": 3}), "unknown task of this experiment 'mase'"),
+        (dict(task_steps={"maze": 0}), "expected steps of maze of at least 1"),
+        (
+            dict(methods=("sfp-uniform",), settings={"warmup_by": "method"}),
+            "warmup_by of the cell sfp-uniform is uniform: leave out --set warmup_by",
+        ),
         (dict(settings={"bach": 3}), "unknown setting 'bach': did you mean batch"),
         (dict(settings={"batch": "x"}), "expected batch as a number"),
     ],
@@ -323,6 +385,7 @@ def test_the_command_repeats_the_plan(capsys, monkeypatch, tmp_path):
     given = Overrides(
         *(("sfp", "sac"), ("maze",), (0, 2), 600, 40, 2, 3),
         settings={"batch": 16, "context": "stream", "until_solved": True, "alpha": 0.1},
+        task_steps={"room": 500, "maze": 600},
     )
     plan = make_plan("transfer", overrides=given)
     main([*shlex.split(plan.command)[1:], "--dry-run", "--json"])

@@ -23,5 +23,13 @@ def test_every_experiment_that_compares_has_claims():
 def test_every_other_cell_is_claimed_about():
     for name, claims in CLAIMS.items():
         named = {cell for claim in claims for cell in (claim.better, claim.worse)}
-        # The paper does not speak of these; ours gets its claims with its runs.
-        assert set(EXPERIMENTS[name].cells) - named <= {"sac-kl-state", "sfp-quick"}
+        # The paper does not speak of these; ours gets its claims with its runs, and
+        # the tuned noises stand for the others.
+        untold = {
+            "sac-kl-state",
+            "sac-kl-state-warm",
+            "sfp-quick",
+            "sac-ou",
+            "sac-zeta",
+        }
+        assert set(EXPERIMENTS[name].cells) - named <= untold

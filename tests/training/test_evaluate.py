@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from collections import Counter
 
 import gymnasium as gym
 import numpy as np
@@ -27,10 +28,26 @@ from sfp.training.video import filming
 pytestmark = pytest.mark.slow
 
 
-def test_ten_episodes_see_every_corner_of_the_room():
+def test_ten_episodes_take_the_corners_of_the_room_in_turn():
     environment = Environment(TASKS["room"].make())
-    goals = [tuple(environment.reset(FIRST_SEED + i).obs.goal) for i in range(10)]
-    assert len(set(goals)) == 4
+    row = [environment.reset(FIRST_SEED + i, test=True).obs for i in range(10)]
+    goals = [tuple(obs.goal) for obs in row]
+    assert sorted(Counter(goals).values()) == [2, 2, 3, 3]
+    assert goals[:4] == goals[4:8]
+    again = environment.reset(FIRST_SEED).obs
+    np.testing.assert_array_equal(again.state, row[0].state)  # a goal of its own only
+
+
+def test_one_goal_needs_no_turns():
+    environment = Environment(TASKS["maze"].make())
+    plain, test = (environment.reset(FIRST_SEED + 3, test=x) for x in (False, True))
+    for one, other in zip(plain.obs, test.obs, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_goal_that_the_maze_has_not():
+    with pytest.raises(SfpError, match="goal as a whole number below 4, received 4"):
+        TASKS["room"].make().reset(options={"goal": 4})
 
 
 def rows(*rates):

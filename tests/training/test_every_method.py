@@ -53,6 +53,7 @@ KINDS = {
     "sac": dict,
     "sfp": lambda: dict(prior=make_prior()),
     "sfp-quick": lambda: dict(prior=make_prior(), commit=4.0, context="stream"),
+    "sac-warm": lambda: dict(prior=make_prior()),
     "sac-bc": lambda: dict(data=recordings(), bc_epochs=2),
     "sac-polyrl": dict,
     "parrot-state": lambda: dict(prior=around(flow(4), state=4)),
@@ -194,6 +195,14 @@ def test_one_line_says_what_is_missing(case, tmp_path):
         sfp.train(maze(), out=tmp_path / "run", **(SHORT | given))
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_suite_that_a_method_is_not_for(monkeypatch):
+    assert "meta-world" in METHODS["rlpd"].refused
+    refused = replace(METHODS["rlpd"], refused={"point-maze": "of the walls"})
+    monkeypatch.setitem(METHODS, "rlpd", refused)
+    with pytest.raises(SfpError, match="rlpd is not for point-maze: of the walls"):
+        sfp.train("room", method="rlpd", data=recordings(), **SHORT)
 
 
 def test_rlpd_needs_goals_and_to_see_what_was_achieved():

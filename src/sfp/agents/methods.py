@@ -17,6 +17,7 @@ from sfp.config import MIXTURE, Baselines, Mixture, Networks, Schedule
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, unknown
 from sfp.exploration.family import Correlated, SelfAvoiding
+from sfp.exploration.prior import PriorWarmup
 from sfp.noise.polyrl import PolyRL
 from sfp.noise.processes import Colored, Noise, OrnsteinUhlenbeck, Zeta
 from sfp.observation import Spec
@@ -79,6 +80,7 @@ class Method:
         check: refuses a prior of another kind; gets the method's name.
         alpha: by suite; "" is any other.
         hindsight: by suite; "" is any other.
+        refused: by suite, why the method makes no sense there.
         relabels: False if an action means something else under another goal.
         hint: how to get the prior it takes.
         options: settings that this method has and others have not.
@@ -96,6 +98,7 @@ class Method:
         default_factory=lambda: {"point-maze": 0.02, "": 0.2}
     )
     hindsight: Mapping[str, float] = field(default_factory=lambda: {"": 4.0})
+    refused: Mapping[str, str] = field(default_factory=dict)
     relabels: bool = True
     hint: str = (
         "`sfp fit DATA --out PRIOR`; for point-mazes --prior room ships, for "
@@ -118,6 +121,10 @@ def _polyrl(given: Ingredients) -> Agent:
     options = given.baselines
     chain = PolyRL(options.polyrl_angle, options.polyrl_variance, options.polyrl_beta)
     return SAC(*given.sac, explorer=SelfAvoiding(chain))
+
+
+def _warm(given: Ingredients) -> Agent:
+    return SAC(*given.sac, explorer=PriorWarmup(given.unit_prior))
 
 
 def _parrot(given: Ingredients) -> Agent:
@@ -192,6 +199,8 @@ def _gaussian(name: str, prior: Prior) -> None:
 
 ACTIONS = "action space"
 STATES = "action space, observations, goals"
+UNIFORM = {"warmup_by": "uniform"}
+"""As the paper describes SAC: it names no other warm-up for what is built on it."""
 
 THE_PAPERS = Method(
     _sfp,
@@ -220,6 +229,13 @@ METHODS: dict[str, Method] = {
             "td_value": "best",
         },
     ),
+    "sac-warm": Method(
+        _warm,
+        "SAC whose warm-up is the prior's; afterwards the prior has no part",
+        takes="prior",
+        needs="actions (and states, for a prior that sees them)",
+        match="action space (and what a prior with states sees)",
+    ),
     "sac-bc": Method(
         _bc,
         "SAC whose policy is first cloned from recorded states and actions",
@@ -228,6 +244,7 @@ METHODS: dict[str, Method] = {
         match=STATES,
         columns=("observations", "goals"),
         options=("bc_epochs",),
+        defaults=UNIFORM,
     ),
     "sac-polyrl": Method(
         _polyrl,
@@ -262,6 +279,7 @@ METHODS: dict[str, Method] = {
         check=_gaussian,
         hint="`sfp fit DATA --model gaussian --out PRIOR`",
         alpha={"": 2e-3},
+        defaults=UNIFORM,
     ),
     "sac-pink": Method(
         _noisy(lambda r: Colored(r.noise_exponent, r.noise_horizon)),
@@ -285,6 +303,10 @@ METHODS: dict[str, Method] = {
         needs="actions, states, goals",
         match=STATES,
         columns=("observations", "goals"),
+        refused={
+            "meta-world": "the rewards of recordings would compare one task's goal "
+            "with what another moves, such as a puck with the fingers"
+        },
     ),
 }
 

@@ -28,7 +28,7 @@ def reproduce(
     methods: Annotated[tuple[str, ...], tyro.conf.arg(aliases=["--cells"])] = (),
     tasks: tuple[str, ...] = (),
     seeds: tuple[int, ...] = (),
-    steps: int | None = None,
+    steps: tuple[str, ...] = (),
     episodes: int | None = None,
     epochs: int | None = None,
     repetitions: int | None = None,
@@ -62,7 +62,8 @@ def reproduce(
             paper leaves out.
         tasks: which tasks of the suite.
         seeds: which seeds.
-        steps: of every run.
+        steps: of every run; TASK=NUMBER of the runs of one task, as in
+            `--steps 60000 room=16000`.
         episodes: to record for the priors, instead of 4000.
         epochs: of the priors' fits, instead of 80 (40 in Meta-World).
         repetitions: of walks, instead of 10.
@@ -82,8 +83,9 @@ def reproduce(
         raise SfpError("expected an experiment: see `sfp list experiments`, or `all`.")
     every = tuple(name for name, found in EXPERIMENTS.items() if found.runs_on(suite))
     names = every if experiments == ("all",) else experiments
-    changed = methods, tasks, seeds, steps, episodes, epochs, repetitions
-    given = Overrides(*changed, _settings(set), preset)
+    every_run, by_task = _steps(steps)
+    changed = methods, tasks, seeds, every_run, episodes, epochs, repetitions
+    given = Overrides(*changed, _settings(set), preset, by_task)
     plans = [make_plan(name, suite, scale, given) for name in dict.fromkeys(names)]
     workers = available() if workers is None else workers
     at_least(1, workers=workers)
@@ -181,6 +183,23 @@ def _notes(board: Board, out: Path, *, dry_run: bool) -> list[str]:
         *(f"Failed: {e.job.name}: {e.reason} (log: {e.log or 'none'})" for e in failed),
         *(f"Written: {out / plan.name / 'experiment.json'}" for plan in board.plans),
     ]
+
+
+def _steps(words: tuple[str, ...]) -> tuple[int | None, dict[str, int]]:
+    """A number for every run, and those that are for the runs of one task."""
+    every, by_task = None, {}
+    for word in words:
+        task, _, number = word.rpartition("=")
+        if not number.isdecimal() or (not task and every is not None):
+            raise SfpError(
+                "expected --steps as one whole number, or TASK=NUMBER, or both, "
+                f"received {' '.join(words)!r}."
+            )
+        if task:
+            by_task[task] = int(number)
+        else:
+            every = int(number)
+    return every, by_task
 
 
 def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:

@@ -23,6 +23,10 @@ from sfp.envs.registry import Task
 from sfp.envs.spaces import GOAL_KEYS
 from sfp.files import locked, sweep_all
 
+ENDS = "and its episodes end at success"
+"""What the description of an expert's recording says: most experts stand still once
+they have succeeded, for up to nine tenths of an episode."""
+
 PART = 20
 """Episodes that are written together. The data does not depend on it."""
 
@@ -44,7 +48,12 @@ class Episodes:
         who, env = Expert(self.task) if self.expert else Reaching(), _env(self.task)
         numbers = range(self.first, self.first + self.size)
         streams = [np.random.default_rng([self.seed, number]) for number in numbers]
-        return stack([_arrays(roll(env, who, self.steps, rng)) for rng in streams])
+        made = [
+            roll(env, who, self.steps, rng, until_reward=self.expert) for rng in streams
+        ]
+        arrays = [_arrays(episode) for episode in made]
+        joined = {k: np.concatenate([one[k] for one in arrays]) for k in arrays[0]}
+        return joined | {"length": np.array([len(e.actions) for e in made])}
 
 
 def collect(
@@ -72,14 +81,16 @@ def collect(
     with locked(folder, "recording into"):
         sweep_all(folder)
         make_parts(folder, parts, workers, progress)
-        does = "solves the task" if expert else "reaches uniformly drawn goals"
+        does = f"solves the task, {ENDS}" if expert else "reaches uniformly drawn goals"
+        up_to = "up to " if expert else ""
         data = write(
             dataset_id,
             _buffers(folder, parts),
             env,
             description=(
-                f"{episodes} trajectories of {steps} steps in {task.name}: a scripted "
-                f"policy {does} (seed {seed}). desired_goal is the goal it is after."
+                f"{episodes} trajectories of {up_to}{steps} steps in {task.name}: a "
+                f"scripted policy {does} (seed {seed}). desired_goal is the goal it is "
+                "after."
             ),
             algorithm=f"sfp.data.reaching.{'Expert' if expert else 'Reaching'}",
             force=force,
@@ -98,7 +109,7 @@ def _env(task: str) -> MetaWorld:
 
 def _key(part: Episodes) -> str:
     """Name all that decides the bits, so that parts of other versions are not mixed."""
-    decides = asdict(part) | {"first": None, "size": None}
+    decides = asdict(part) | {"first": None, "size": None, "joined": True}
     for package in ("sfp", "metaworld", "mujoco", "numpy"):
         try:
             decides[package] = version(package)
@@ -115,7 +126,10 @@ def _arrays(episode: Episode) -> Arrays:
 
 def _buffers(folder: Path, parts: Sequence[Episodes]) -> Iterator[EpisodeBuffer]:
     for part in parts:
-        made = read_part(folder, part)
-        for i in range(part.size):
-            observations = {key: made[key][i] for key in GOAL_KEYS}
-            yield make_buffer(observations, made["action"][i], made["reward"][i])
+        made, first = read_part(folder, part), 0
+        for i, length in enumerate(made["length"]):
+            own = slice(first, first + length)
+            seen = slice(first + i, first + i + length + 1)  # one state more each
+            observations = {key: made[key][seen] for key in GOAL_KEYS}
+            yield make_buffer(observations, made["action"][own], made["reward"][own])
+            first += length

@@ -117,8 +117,18 @@ def record(
     return data
 
 
-def roll(env: gym.Env, controller: Recorder, steps: int, rng: Generator) -> Episode:
-    """One episode of at most that many steps; the stream decides every bit of it."""
+def roll(
+    env: gym.Env,
+    controller: Recorder,
+    steps: int,
+    rng: Generator,
+    *,
+    until_reward: bool = False,
+) -> Episode:
+    """One episode of at most that many steps; the stream decides every bit of it.
+
+    With `until_reward` it ends with the first reward above 0.
+    """
     space, episode = check_box(env, name_of(env)), Episode()
     goal: Callable[[Any], np.ndarray] | None = getattr(controller, "goal", None)
     now, _ = env.reset(seed=int(rng.integers(2**31)))
@@ -133,7 +143,8 @@ def roll(env: gym.Env, controller: Recorder, steps: int, rng: Generator) -> Epis
             reward = compute(now["achieved_goal"], goal(memory), {})
         episode.rewards.append(float(reward))
         episode.terminated = bool(terminated)
-        if terminated or truncated:
+        paid = until_reward and episode.rewards[-1] > 0
+        if terminated or truncated or (paid and len(episode.actions) >= SHORTEST):
             break
     episode.observations.append(now if goal is None else _after(now, goal(memory)))
     return episode

@@ -141,13 +141,23 @@ class PointMaze(gym.Env):
         self.position = np.zeros((1, 2))
         self.goal = np.zeros((1, 2))
 
+    @property
+    def goal_count(self) -> int:
+        """How many goals there are to choose from."""
+        return len(self.maze.layout.goals)
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin an episode; the seed decides start, goal and all that follows."""
+        """Begin an episode; the seed decides start, goal and all that follows.
+
+        The option `goal` chooses one of the maze's goals by its number.
+        """
         super().reset(seed=seed, options=options)
         self.position = self.maze.draw_start(1, self.np_random)
         self.goal = self.maze.draw_goal(1, self.np_random)
+        if options and "goal" in options:
+            self.goal = self._choose(options["goal"])
         self._desired = self.maze.scale(self.goal)[0]
         if self._eye is not None:
             self._scene = self._eye.blank.copy()
@@ -182,6 +192,14 @@ class PointMaze(gym.Env):
         self._canvas.disc(picture, self.goal[0], RADIUS, GOAL)
         self._canvas.disc(picture, self.position[0], 0.4, AGENT)
         return picture
+
+    def _choose(self, number: Any) -> Positions:
+        if type(number) is not int or not 0 <= number < self.goal_count:
+            raise SfpError(
+                f"expected the option goal as a whole number below {self.goal_count}, "
+                f"received {number!r}."
+            )
+        return self.maze.layout.goals[[number]].astype(float)
 
     def _is_success(self, achieved: np.ndarray) -> bool:
         return bool(self.maze.reached(achieved, self._desired))

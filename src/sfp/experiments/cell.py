@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from sfp.agents.methods import METHODS
 from sfp.config import DEFAULTS, STANDARD
 from sfp.documents import read_json
 from sfp.envs.parameters import slug
@@ -62,6 +63,13 @@ class Cell:
             words += [option] if flag else [option, str(value)]
         return (*words, "--out", str(self.folder(out)))
 
+    def _asked(self) -> dict[str, Any]:
+        """All settings of the run, but those that depend on the suite."""
+        own = {**STANDARD, **METHODS[self.method].defaults}
+        flat = _flat({**dict(self.settings), "steps": self.steps})
+        filled = {k: own.get(k) if v is None else v for k, v in flat.items()}
+        return {name: value for name, value in filled.items() if value is not None}
+
     def check(self, out: Path) -> None:
         """Refuse a folder of that name which holds another run."""
         path, held = self.folder(out) / CONFIG, {}
@@ -71,9 +79,10 @@ class Cell:
             flat = {name: value for group in groups for name, value in group.items()}
             asked = {"task": self.task, "method": self.method, "seed": self.seed}
             right = all(held[name] == value for name, value in asked.items())
-            asked = _resolved({**dict(self.settings), "steps": self.steps})
-            asked = {k: v for k, v in asked.items() if v is not None}  # the method's
-            right = right and all(flat.get(k, v) == v for k, v in asked.items())
+            right = right and all(
+                flat.get(name, STANDARD.get(name, value)) == value
+                for name, value in self._asked().items()
+            )
         except (SfpError, KeyError):
             right = False
         if not right:
@@ -154,7 +163,7 @@ def make_settings(given: dict[str, object], steps: int) -> tuple[Setting, ...]:
 
     Those that methods have defaults of their own for are kept.
     """
-    values = _resolved({**given, "steps": steps})
+    values = _flat({**given, "steps": steps})
     return tuple(
         (name, values[name])
         for name in sorted(given)
@@ -162,7 +171,7 @@ def make_settings(given: dict[str, object], steps: int) -> tuple[Setting, ...]:
     )
 
 
-def _resolved(given: dict[str, object]) -> dict[str, Any]:
+def _flat(given: dict[str, object]) -> dict[str, Any]:
     return {k: v for group in configure(given) for k, v in asdict(group).items()}
 
 

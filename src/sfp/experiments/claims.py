@@ -50,6 +50,14 @@ def _fails(text: str, *cells: str, where: Where) -> tuple[Claim, ...]:
     return tuple(Claim(text, "", cell, where, "solved") for cell in cells)
 
 
+def _either(text: str, *pairs: tuple[str, str]) -> tuple[Claim, ...]:
+    return tuple(
+        Claim(text, ours, theirs)
+        for pair in pairs
+        for ours, theirs in zip(("sfp", "sfp-her"), pair, strict=True)
+    )
+
+
 SEES_STATE = ("parrot-state", "state", "state-action")
 
 CLAIMS: dict[str, tuple[Claim, ...]] = {
@@ -84,11 +92,22 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
             where="out of reach",
         ),
         *_sfp_over(
+            "(not in the paper) cloning fails with the clone's warm-up too",
+            "sac-bc-warm",
+        ),
+        *_sfp_over(
+            "(not in the paper) mixing beats a KL penalty with the prior's warm-up too",
+            "sac-kl-warm",
+        ),
+        *_sfp_over(
+            "(not in the paper) the mixture adds to the prior's warm-up", "sac-warm"
+        ),
+        *_sfp_over(
+            "(not in the paper) the prior's warm-up adds to the mixture", "sfp-uniform"
+        ),
+        *_sfp_over(
             "(not in the paper) SFP does better than what is used today",
-            "sac-pink",
-            "sac-ou",
-            "sac-zeta",
-            "rlpd",
+            *("sac-pink", "sac-ou-tuned", "sac-zeta-tuned", "rlpd"),
         ),
     ),
     "conditioning": (
@@ -106,10 +125,26 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
             share=AS_WELL,
         ),
     ),
-    "integration": _sfp_over(
-        "mixing does better than warping and than a KL penalty",
-        "parrot-action",
-        "sac-kl",
+    "integration": (
+        *_sfp_over(
+            "mixing does better than warping and than a KL penalty",
+            *("parrot-action", "sac-kl"),
+        ),
+        *_sfp_over(
+            "(not in the paper) mixing beats a KL penalty with the prior's warm-up too",
+            "sac-kl-warm",
+        ),
+    ),
+    "hindsight": (
+        *_either(
+            "(not in the paper) SFP does better if both have hindsight or neither",
+            ("sac-no-her", "sac"),
+            ("sac-kl-no-her", "sac-kl"),
+            ("sac-kl-warm-no-her", "sac-kl-warm"),
+            ("sac-pink-no-her", "sac-pink"),
+        ),
+        Claim("(not in the paper) hindsight helps SAC", "sac", "sac-no-her"),
+        Claim("(not in the paper) hindsight does not help SFP", "sfp", "sfp-her"),
     ),
     "models": _sfp_over(
         "the flow does as well as others, or better",

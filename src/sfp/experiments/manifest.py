@@ -33,7 +33,7 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
     where: dict[Where, list[str]] = {
         "training": [plan.training],
         "downstream": downstream,
-        "harder": [t for t in downstream if t not in suite.easy],
+        "harder": [t for t in downstream if base(t) not in suite.easy],
         "out of reach": [t for t in downstream if base(t) in suite.hopeless],
     }
     about: dict[str, Any] = {

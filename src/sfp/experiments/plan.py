@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+from sfp.agents.methods import METHODS
 from sfp.data.collect import EPISODES
 from sfp.envs.parameters import base
 from sfp.envs.registry import canonical
@@ -28,7 +29,8 @@ COUNTS = ("steps", "episodes", "epochs", "repetitions")
 class Overrides:
     """Numbers to use instead of an experiment's own; by default none.
 
-    `methods` are names of cells, and `all` alone is every one the experiment has. The
+    `methods` are names of cells, and `all` alone is every one the experiment has.
+    `task_steps` goes before `steps`, by task, with its parameters or without. The
     preset `paper` is the paper's protocol of fits and runs, where ours is shorter.
     """
 
@@ -41,6 +43,12 @@ class Overrides:
     repetitions: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     preset: Preset = "default"
+    task_steps: Mapping[str, int] = field(default_factory=dict)
+
+    def steps_of(self, task: str, usual: int) -> int:
+        """Of a run: what is said of the task, of its base, of all, or the usual."""
+        rest = usual if self.steps is None else self.steps
+        return self.task_steps.get(task, self.task_steps.get(base(task), rest))
 
     @property
     def words(self) -> list[str]:
@@ -49,8 +57,10 @@ class Overrides:
         for name in ("methods", "tasks", "seeds", *COUNTS):
             given = getattr(self, name)
             values = given if isinstance(given, tuple) else (given,)
-            if values not in ((), (None,)):
-                words += [f"--{name}", *map(str, values)]
+            told = [str(value) for value in values if value is not None]
+            if name == "steps":
+                told += [f"{task}={steps}" for task, steps in self.task_steps.items()]
+            words += [f"--{name}", *told] if told else []
         for name, value in self.settings.items():
             text = value if isinstance(value, str) else json.dumps(value)
             words += ["--set", f"{name}={text}"]
@@ -115,8 +125,9 @@ def make_plan(
     given = overrides or Overrides()
     counts = {name: getattr(given, name) for name in COUNTS}
     at_least(1, **{name: n for name, n in counts.items() if n is not None})
+    at_least(1, **{f"steps of {task}": n for task, n in given.task_steps.items()})
     at_least(0, **{"a seed": min(given.seeds, default=0)})
-    chosen = _chosen(name, given)
+    chosen = _chosen(name, given, suite)
     episodes = EPISODES if given.episodes is None else given.episodes
 
     def recording_for(task: str) -> Recording:
@@ -131,13 +142,12 @@ def make_plan(
         return Plan(name, suite, scale, (), walks, given)
     seeds = given.seeds or range(PAPER_SEEDS if scale == "paper" else experiment.seeds)
     usual_tasks = found.tasks if experiment.expert else found.visited(scale)
-    tasks = _tasks(given, found.tasks) or usual_tasks
+    tasks = _tasks(given.tasks, found.tasks) or usual_tasks
+    given = replace(given, task_steps=_by_task(given.task_steps, found.tasks))
     entries = []
     for seed in dict.fromkeys(seeds):
         for task in sorted(tasks, key=lambda task: found.steps(base(task), scale)):
-            usual = found.steps(base(task), scale)
-            steps = usual if given.steps is None else given.steps
-            settings = make_settings(dict(given.settings), steps)
+            steps = given.steps_of(task, found.steps(base(task), scale))
             recording = recording_for(base(task))
             for key in chosen:
                 variant, prior = VARIANTS[key], None
@@ -150,18 +160,25 @@ def make_plan(
                     steps,
                     prior=prior,
                     data=recording if variant.data else None,
-                    settings=settings,
+                    settings=make_settings(_settings(key, given), steps),
                     preset=given.preset,
                 )
                 entries.append(Entry(cell, key, experiment.cells[key]))
     return Plan(name, suite, scale, tuple(entries), (), given)
 
 
-def _chosen(name: str, given: Overrides) -> tuple[str, ...]:
+def _chosen(name: str, given: Overrides, suite: str) -> tuple[str, ...]:
     experiment = EXPERIMENTS[name]
+    refused = {
+        cell: METHODS[VARIANTS[cell].method].refused.get(suite)
+        for cell in experiment.cells
+        if cell in VARIANTS
+    }
     if given.methods == ("all",):
-        return tuple(experiment.cells)
+        return tuple(cell for cell in experiment.cells if not refused.get(cell))
     for method in given.methods:
+        if refused.get(method):
+            raise SfpError(f"{method} is not for {suite}: {refused[method]}.")
         if method not in experiment.cells:
             raise unknown(
                 f"cell of {name}", method, experiment.cells, "Or give `all` alone."
@@ -170,11 +187,26 @@ def _chosen(name: str, given: Overrides) -> tuple[str, ...]:
     return asked or experiment.shown or tuple(experiment.cells)
 
 
-def _tasks(given: Overrides, known: tuple[str, ...]) -> tuple[str, ...]:
-    for task in given.tasks:
+def _tasks(asked: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    for task in asked:
         if base(task) not in known:
             raise unknown("task of this experiment", task, known, "Choose of these.")
-    return tuple(dict.fromkeys(canonical(task) for task in given.tasks))
+    return tuple(dict.fromkeys(canonical(task) for task in asked))
+
+
+def _by_task(steps: Mapping[str, int], known: tuple[str, ...]) -> dict[str, int]:
+    return dict(zip(_tasks(steps, known), steps.values(), strict=True))
+
+
+def _settings(key: str, given: Overrides) -> dict[str, Any]:
+    """Those of the variant, and those that are asked for of all."""
+    own = VARIANTS[key].settings
+    for name in own.keys() & given.settings.keys():
+        raise SfpError(
+            f"{name} of the cell {key} is {own[name]}: leave out --set {name}, or the "
+            "cell."
+        )
+    return {**own, **given.settings}
 
 
 def _walks(
@@ -197,5 +229,5 @@ def _walks(
     )
     if given.repetitions is not None:
         made = replace(made, repetitions=given.repetitions)
-    tasks = _tasks(given, known) or (usual,)
+    tasks = _tasks(given.tasks, known) or (usual,)
     return tuple(replace(made, task=task) for task in tasks)

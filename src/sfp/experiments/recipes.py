@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfp.data.collect import EPISODES
+from sfp.data.manipulation import ENDS
 from sfp.data.sources import load, minari
 from sfp.documents import read_json
 from sfp.envs.suites import EPISODE_STEPS
@@ -77,9 +78,13 @@ class Recording:
         """Refuse a dataset of that name which is not this recording."""
         try:
             held = read_json(self.marker)
-            size = held["total_episodes"], held["total_steps"]
-            right = size == (self.episodes, self.episodes * self.steps)
-            right = right and f"(seed {self.seed})" in held["description"]
+            told = held["description"]
+            right = held["total_episodes"] == self.episodes
+            right = right and f"(seed {self.seed})" in told
+            if self.expert:
+                right = right and f"up to {self.steps} steps" in told and ENDS in told
+            else:
+                right = right and held["total_steps"] == self.episodes * self.steps
         except (SfpError, KeyError, TypeError):
             right = False
         if not right:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -16,17 +16,23 @@ class Variant:
     """A method with all it is given.
 
     `prior` has the fields of the `PriorRecipe` that are not the default, or is None for
-    a method without a prior; `data` says whether it learns from the recordings.
+    a method without a prior; `data` says whether it learns from the recordings, and
+    `settings` what it does not leave to the method.
     """
 
     method: str
     prior: Mapping[str, Any] | None = None
     data: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _sfp(**prior: Any) -> Variant:
     return Variant("sfp", MappingProxyType(prior))
 
+
+GAUSSIAN = {"model": "gaussian"}
+WARM, UNIFORM = {"warmup_by": "method"}, {"warmup_by": "uniform"}
+NO_HER = {"hindsight": 0.0}
 
 VARIANTS: dict[str, Variant] = {
     # the main figure and its baselines
@@ -41,8 +47,24 @@ VARIANTS: dict[str, Variant] = {
     "sac-zeta": Variant("sac-zeta"),
     "rlpd": Variant("rlpd", data=True),
     "parrot-action": Variant("parrot-action", {}),
-    "sac-kl": Variant("sac-kl", {"model": "gaussian"}),
-    "sac-kl-state": Variant("sac-kl", {"model": "gaussian", **STATE}),
+    "sac-kl": Variant("sac-kl", GAUSSIAN),
+    "sac-kl-state": Variant("sac-kl", {**GAUSSIAN, **STATE}),
+    # who acts in the warm-up: the prior or the clone where the paper says nothing of
+    # it, and uniform actions in place of SFP's prior
+    "sac-warm": Variant("sac-warm", {}),
+    "sac-kl-warm": Variant("sac-kl", GAUSSIAN, settings=WARM),
+    "sac-kl-state-warm": Variant("sac-kl", {**GAUSSIAN, **STATE}, settings=WARM),
+    "sac-bc-warm": Variant("sac-bc", data=True, settings=WARM),
+    "sfp-uniform": Variant("sfp", {}, settings=UNIFORM),
+    # noises chosen by exploration on other mazes and seeds (benchmarks/noises.py)
+    "sac-ou-tuned": Variant("sac-ou", settings={"noise_theta": 0.05}),
+    "sac-zeta-tuned": Variant("sac-zeta", settings={"noise_longest": 500}),
+    # goals in hindsight for those that have none by default, and none for those that do
+    "sfp-her": Variant("sfp", {}, settings={"hindsight": 4.0}),
+    "sac-no-her": Variant("sac", settings=NO_HER),
+    "sac-kl-no-her": Variant("sac-kl", GAUSSIAN, settings=NO_HER),
+    "sac-kl-warm-no-her": Variant("sac-kl", GAUSSIAN, settings={**WARM, **NO_HER}),
+    "sac-pink-no-her": Variant("sac-pink", settings=NO_HER),
     # what the prior sees
     "actions-2": _sfp(past_actions=2),
     "actions-5": _sfp(past_actions=5),

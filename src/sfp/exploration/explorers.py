@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import gymnasium as gym
-import jax
 import numpy as np
 
 from sfp.envs.suites import EPISODE_STEPS
@@ -16,7 +15,6 @@ from sfp.exploration.arena import Act, Arena, EnvironmentArena
 from sfp.exploration.family import (
     Correlated,
     Explorer,
-    Independent,
     Seen,
     SelfAvoiding,
     Uniform,
@@ -24,6 +22,7 @@ from sfp.exploration.family import (
 )
 from sfp.exploration.metrics import coverage, gyration
 from sfp.exploration.place import Box, Place, find_place
+from sfp.exploration.prior import PriorExplorer
 from sfp.noise.processes import Colored, OrnsteinUhlenbeck, Zeta
 from sfp.outside import register
 from sfp.priors.base import Prior
@@ -31,31 +30,6 @@ from sfp.types import Paths, Sequences
 
 TRAJECTORIES = 20
 REPETITIONS = 10
-
-
-class PriorExplorer(Independent):
-    """A learned prior that continues its own actions; all rollouts in one call.
-
-    A prior that sees the state is given the observation and, if it was learned with
-    goals, the task's goal.
-    """
-
-    def __init__(self, prior: Prior):
-        self._prior = prior
-        self._sample = jax.jit(jax.vmap(prior.sample))
-
-    def begin(self, rng: np.random.Generator, seen: Seen, dims: int) -> np.ndarray:
-        count = len(seen.position)
-        return self._prior.conditioning.begin(self._prior.seeds, rng, count)
-
-    def act(
-        self, memory: np.ndarray, seen: Seen, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        sees = self._prior.conditioning
-        state = seen.states[:, : len(self._prior.frame.state_mean)].astype(np.float32)
-        keys = jax.random.split(jax.random.key(rng.integers(2**32)), len(memory))
-        action = np.asarray(self._sample(keys, sees.context(memory, state)))
-        return action.astype(np.float64), sees.push(memory, action)
 
 
 @dataclass(frozen=True)

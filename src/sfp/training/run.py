@@ -134,6 +134,9 @@ def train(
         method = called_agent(agent, method)
         check_no_ingredients(prior, data)
     chosen = OWN if agent is not None else get_method(method, prior, data)
+    suite = suite_of(environment.env)
+    if suite in chosen.refused:
+        raise SfpError(f"method {method} is not for {suite}: {chosen.refused[suite]}.")
     if prior is not None:
         check_prior(prior, called, environment)
     if data is not None:
@@ -141,7 +144,6 @@ def train(
     schedule = settle(schedule, chosen.defaults)
     networks = settle(networks, chosen.defaults)
     mixture = settle(mixture, chosen.defaults)
-    suite = suite_of(environment.env)
     schedule = _relabelled(schedule, method, chosen, environment, preset, suite)
     if networks.alpha is None:
         networks = replace(networks, alpha=_of(chosen.alpha, suite))
