@@ -58,7 +58,7 @@ VARIANTS: dict[str, Variant] = {
     "sfp-uniform": Variant("sfp", {}, settings=UNIFORM),
     # noises chosen by exploration on other mazes and seeds (benchmarks/noises.py)
     "sac-ou-tuned": Variant("sac-ou", settings={"noise_theta": 0.05}),
-    "sac-zeta-tuned": Variant("sac-zeta", settings={"noise_longest": 500}),
+    "sac-zeta-tuned": Variant("sac-zeta", settings={"noise_longest": 128}),
     # goals in hindsight for those that have none by default, and none for those that do
     "sfp-her": Variant("sfp", {}, settings={"hindsight": 4.0}),
     "sac-no-her": Variant("sac", settings=NO_HER),
