@@ -58,10 +58,9 @@ def prior_of(model, *, past=0, state=0):
 def main():
     keep_compiled()
     environment = Environment(gym.make(TASK))
+    room = sfp.load_prior("room")
     priors = {
-        "sfp": sfp.load_prior("room"),
         "parrot-state": prior_of("parrot", state=4),
-        "parrot-action": sfp.load_prior("room"),
         "sac-kl": prior_of("gaussian", past=1),
     }
     methods = []
@@ -72,7 +71,7 @@ def main():
             Networks(alpha=0.02),
             Mixture(),
             Baselines(),
-            prior=priors.get(name),
+            prior=priors.get(name, room) if method.takes == "prior" else None,
             data=recordings() if method.takes == "data" else None,
         )
         methods.append(Ours(name, method.build(given), method.hindsight[""]))
