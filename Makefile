@@ -28,10 +28,10 @@ demo: $(READY)
 	@echo "Done: open demo/report.html in a browser; demo/maze.mp4 shows the policy."
 
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 quick: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow' $(TESTS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow' $(TESTS)
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -6,7 +6,13 @@ import gc
 import os
 from pathlib import Path
 
-from jaxtyping import install_import_hook
+# Every program that is compiled is kept on disk, for both workers and for the processes
+# that tests start: most are small, but there are thousands.
+CACHE = Path(__file__).parent.parent / ".venv" / "xla"
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(CACHE)
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+
+from jaxtyping import install_import_hook  # noqa: E402
 
 # One thread for JAX, as `--threads 1` gives. The import hook below imports JAX itself,
 # so that `use_threads` would come too late.
@@ -29,21 +35,65 @@ from sfp import compute  # noqa: E402
 
 compute._chosen = 1
 mpl.use("Agg")
-compute.keep_compiled(Path(__file__).parent.parent / ".venv" / "xla")
+compute.keep_compiled(CACHE)
+MOST = 1 << 30
+"""Bytes of memory from which a module drops the compiled programs."""
+
+SMALL = ("agents", "training")
+"""Folders whose networks are small: compiling them takes longer than running them."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def optimised(request):
+    """Small networks are compiled without most optimisations; child processes, too."""
+    quick = request.path.parent.name in SMALL
+    jax.config.update("jax_disable_most_optimizations", quick)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", str(quick))
+        yield
 
 
 @pytest.fixture(autouse=True, scope="module")
 def compiled():
-    """Every module drops its compiled programs: all of them together take gigabytes.
+    """Modules drop compiled programs from time to time: all together take gigabytes.
 
     glibc keeps the memory that compilers have freed, a gigabyte per module, unless it
     is told to return it. Modules that share a program find it on disk.
     """
     yield
-    jax.clear_caches()
-    gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # another C library
         ctypes.CDLL("libc.so.6").malloc_trim(0)
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    if pages * os.sysconf("SC_PAGE_SIZE") > MOST:
+        jax.clear_caches()
+        gc.collect()
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def shared():
+    """A module's runs of SAC that are compiled alike share their programs."""
+    from sfp.agents.sac import SAC
+    from sfp.training import loop
+
+    def share(compiler):
+        known = {}
+
+        def compiled(agent):
+            if type(agent) is not SAC:
+                return compiler(agent)
+            kind = agent.spec, agent.alpha, agent.networks, agent.critic
+            if kind not in known:
+                known[kind] = compiler(agent)
+            return known[kind]
+
+        return compiled
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("compile_init", "compile_updates"):
+            patch.setattr(loop, name, share(getattr(loop, name)))
+        yield
 
 
 @pytest.fixture(autouse=True)

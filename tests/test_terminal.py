@@ -92,6 +92,7 @@ def run(words, redirect=""):
     return subprocess.run(command, env=env, capture_output=True, timeout=120)
 
 
+@pytest.mark.slow
 def test_a_report_where_the_locale_is_ascii(tmp_path):
     run_folder = tmp_path / "run"
     run_folder.mkdir()
@@ -106,6 +107,7 @@ def test_a_report_where_the_locale_is_ascii(tmp_path):
     assert "λ" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_closed_stderr(tmp_path):
     """What is opened next must not take its number."""
     done = run(["report", str(tmp_path / "nowhere")], "2>&-")

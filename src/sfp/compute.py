@@ -94,7 +94,8 @@ def keep_compiled(folder: Path | None = None) -> None:
     except (OSError, RuntimeError):  # no home, or not ours: compile each time
         return
     jax.config.update("jax_compilation_cache_dir", str(chosen))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+    least = os.environ.get("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", 0.5)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", float(least))
 
 
 def _default() -> Path:

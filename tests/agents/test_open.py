@@ -32,6 +32,7 @@ SMALL = Networks(width=8, depth=1)
 # --- one forward pass -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [MLP, NormedMLP])
 def test_numpy_and_jax_agree_on_every_network(kind):
     net = kind([5, 7, 6, 3], key=jax.random.key(0))
@@ -44,6 +45,7 @@ def test_numpy_and_jax_agree_on_every_network(kind):
     np.testing.assert_allclose(ours[2], net(x[2]), rtol=2e-5, atol=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(), (8, 8, 3), (20, 12, 1)])
 def test_numpy_and_jax_agree_on_encoders_and_policies(shape):
     spec = Spec(2, 2, 1, shape)
@@ -107,26 +109,39 @@ class Spot(gym.Env):
         return self._show(), float(self.at[0]), False, late, {}
 
 
-@pytest.mark.parametrize("kind", ["image", "both", "first", "float"])
-def test_images_train_are_saved_loaded_and_act_alike(kind, tmp_path):
-    options = TINY | dict(method="sac", width=8)
-    made = [
-        sfp.train(Spot(kind), eval_env=Spot(kind), out=tmp_path / name, **options)
-        for name in ("one", "two")
-    ]
-    weights = [
-        (tmp_path / name / "policy" / "policy.safetensors").read_bytes()
-        for name in ("one", "two")
-    ]
-    assert weights[0] == weights[1]
-    loaded = sfp.Trained.load(tmp_path / "one")
+@pytest.fixture(scope="module")
+def pixels(tmp_path_factory):
+    """A run that sees images."""
+    return learned("image", tmp_path_factory.mktemp("pixels"))
+
+
+def learned(kind, folder):
+    """A trained policy, and the bytes of its weights."""
+    options = TINY | dict(method="sac", width=8, out=folder / kind)
+    policy = sfp.train(Spot(kind), eval_env=Spot(kind), **options)
+    loaded = sfp.Trained.load(folder / kind)
     seen, _ = Spot(kind).reset(seed=3)
-    np.testing.assert_array_equal(loaded.predict(seen), made[0].predict(seen))
+    np.testing.assert_array_equal(loaded.predict(seen), policy.predict(seen))
     moved = jax.tree.leaves(loaded.controller.encoder)
-    fresh, _ = make_encoder(loaded.spec.sizes, key=jax.random.key(0))
+    fresh = jax.eval_shape(
+        lambda key: make_encoder(loaded.spec.sizes, key=key)[0], jax.random.key(0)
+    )
     assert moved[0].shape == jax.tree.leaves(fresh)[0].shape
+    return (folder / kind / "policy" / "policy.safetensors").read_bytes()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["image", "first", "float"])
+def test_images_of_any_kind_train_with_the_same_bits(kind, pixels, tmp_path):
+    assert learned(kind, tmp_path) == pixels
+
+
+@pytest.mark.slow
+def test_images_beside_numbers_train_too(tmp_path):
+    learned("both", tmp_path)
+
+
+@pytest.mark.slow
 def test_the_encoder_learns_through_the_critics():
     spec = Spec(0, 2, image=(16, 16, 3))
     agent = SAC(spec, 0.2, SMALL)
@@ -190,6 +205,7 @@ class TwoSteps(SAC):
         return Decision(action, action, {}), after
 
 
+@pytest.mark.slow
 def test_the_replay_holds_choices_with_the_rewards_until_the_next(tmp_path):
     kept = {}
 
@@ -210,6 +226,7 @@ def test_the_replay_holds_choices_with_the_rewards_until_the_next(tmp_path):
     assert replay.count == 1 + 50  # one episode, a choice for every second step
 
 
+@pytest.mark.slow
 def test_a_run_of_choices_resumes_with_the_same_bits(tmp_path):
     def agent(spec):
         return TwoSteps(spec, 0.2, SMALL)
@@ -245,6 +262,7 @@ class Left(Independent):
         return memory, memory
 
 
+@pytest.mark.slow
 def test_an_explorer_from_outside_explores_and_trains():
     register_explorer("left", Left(), "to the left")
     assert "left" in EXPLORERS
@@ -275,6 +293,7 @@ def test_a_bad_explorer_gets_one_line(fault, message):
         register_explorer("bad", bad, "bad")
 
 
+@pytest.mark.slow
 def test_a_critic_from_outside_learns():
     class Wide(MLP):
         def __init__(self, sizes, *, key):
@@ -288,6 +307,7 @@ def test_a_critic_from_outside_learns():
     assert np.isfinite(after.critics[0].weights[0]).all()
 
 
+@pytest.mark.slow
 def test_a_bad_agent_gets_one_line():
     class Lacking:
         spec = Spec(2, 2, 2)

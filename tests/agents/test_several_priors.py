@@ -11,11 +11,13 @@ from sfp.agents.sfp import SFP
 from sfp.config import Mixture, Networks
 from sfp.observation import Spec
 
+pytestmark = pytest.mark.slow
+
 SMALL = Networks(width=8, depth=2, learning_rate=1e-2, polyak=0.9)
-PRIORS = (linear_prior(0.3, k=2), linear_prior(-0.6, k=1))
 
 
-def make(priors=PRIORS, **options):
+def make(priors=None, **options):
+    priors = priors or (linear_prior(0.3, k=2), linear_prior(-0.6, k=1))
     mixture = Mixture(**({"mixing_width": 8} | options))
     return SFP(Spec(3, 1), tuple(priors), 0.3, SMALL, mixture)
 

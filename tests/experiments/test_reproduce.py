@@ -72,17 +72,17 @@ def checkpoints(out):
     return sum(steps), sum((f / "finished.json").exists() for f in folders)
 
 
-def test_killed_three_times_it_ends_with_the_same_bits(run, tmp_path):
+def test_killed_it_ends_with_the_same_bits(run, tmp_path):
+    """Killed once; `make soak` does it at many moments."""
     code, text, _ = run("reproduce", *GRID, "--out", "calm", "--json")
     rows = {row["run"]: row for row in json.loads(text)["rows"]}
     assert (code, len(rows)) == (0, 2)
     assert {(row["state"], row["done"]) for row in rows.values()} == {("done", 1200)}
     out = tmp_path / "killed"
-    for _ in range(3):
-        before, runner = checkpoints(out)[0], begin(*GRID, "--out", out)
-        until(lambda before=before: checkpoints(out)[0] > before, runner)
-        runner.kill()
-        runner.communicate()
+    runner = begin(*GRID, "--out", out)
+    until(lambda: checkpoints(out)[0] > 0, runner)
+    runner.kill()
+    runner.communicate()
     assert checkpoints(out)[1] < 2
     code, _, err = run("reproduce", *GRID, "--out", out)
     assert code == 0

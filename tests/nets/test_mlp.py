@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -33,6 +35,20 @@ def test_initial_weights_are_uniform_within_the_root_of_the_inputs(inputs):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(3, 2), (5, 4, 4, 1), (0, 3, 2)])
+def test_one_draw_gives_the_bits_of_a_draw_per_layer(sizes):
+    """As folders of earlier versions have them."""
+    mlp, keys = MLP(sizes, key=jax.random.key(7)), jax.random.key(7)
+    keys = jax.random.split(keys, len(sizes) - 1)
+    for i, (key, shape) in enumerate(zip(keys, pairwise(sizes), strict=True)):
+        bound = 1.0 / max(1, shape[0]) ** 0.5
+        drawn = (mlp.weights[i], shape), (mlp.biases[i], shape[1:])
+        for own, (values, shape) in zip(jax.random.split(key), drawn, strict=True):
+            alone = jax.random.uniform(own, shape, minval=-bound, maxval=bound)
+            np.testing.assert_array_equal(values, alone)
+
+
+@pytest.mark.slow
 def test_nothing_to_look_at_is_allowed():
     mlp = MLP([0, 4, 2], key=jax.random.key(0))
     assert mlp(jnp.zeros(0)).shape == (2,)
@@ -58,9 +74,9 @@ def test_a_batch_in_columns_equals_the_vmapped_one_and_so_do_its_gradients(
         out = net.columns_behind(encoder, encoder.hidden_columns(x.T), y.T).T
         return (weight * out**2).sum()
 
-    for one, other in zip(
-        jax.tree.leaves(jax.value_and_grad(rows, (0, 1, 2, 3))(encoder, net, x, y)),
-        jax.tree.leaves(jax.value_and_grad(columns, (0, 1, 2, 3))(encoder, net, x, y)),
-        strict=True,
-    ):
+    ours, theirs = (
+        jax.jit(jax.value_and_grad(way, (0, 1, 2, 3)))(encoder, net, x, y)
+        for way in (rows, columns)
+    )
+    for one, other in zip(*map(jax.tree.leaves, (ours, theirs)), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)

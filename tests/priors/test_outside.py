@@ -18,6 +18,8 @@ from sfp.priors.gaussian import Gaussian
 from sfp.priors.protocols import Traits
 from sfp.priors.store import open_prior
 
+pytestmark = pytest.mark.slow
+
 QUICK = dict(epochs=2, epoch_steps=5, batch=16)
 
 

@@ -15,6 +15,8 @@ from sfp.errors import Interrupted, SfpError
 from sfp.files import write_checksums
 from sfp.report.records import read_run
 
+pytestmark = pytest.mark.slow
+
 
 def train(out, **kwargs):
     return sfp.train("probe/Drift-v0", method="sac", **SMALL, out=out, **kwargs)

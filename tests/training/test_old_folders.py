@@ -80,6 +80,7 @@ def test_a_half_done_run_goes_on_and_ends_as_it_would_have(copied):
         np.testing.assert_allclose(ended[name], weights, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["curves", "evaluate", "report"])
 def test_the_commands_take_it_in_a_fresh_process(copied, tmp_path, command):
     """With any number of cores: they ask for one thread before JAX starts."""

@@ -371,13 +371,8 @@ def test_a_world_without_a_seed_is_told_and_marked(tmp_path):
     with pytest.warns(UserWarning, match="does not follow the seed of reset"):
         sfp.train(env, method="sac", out=tmp_path / "run", **SMALL | {"steps": 100})
     finished = json.loads((tmp_path / "run" / "finished.json").read_text())
-    expected = {
-        "step": 100,
-        "solved_at": None,
-        "exact": False,
-        "verified": True,
-        "first_reward": 1,
-    }
+    del finished["first_reward"]  # left to chance, as the world is
+    expected = {"step": 100, "solved_at": None, "exact": False, "verified": True}
     assert finished == expected
 
 

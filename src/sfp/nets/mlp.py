@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
+from itertools import pairwise
 from operator import add
 from typing import Any
 
@@ -26,21 +27,7 @@ class MLP(eqx.Module):
     biases: tuple[Float[Array, " _"], ...]
 
     def __init__(self, sizes: Sequence[int], *, key: PRNGKeyArray):
-        weights, biases = [], []
-        for layer_key, inputs, outputs in zip(
-            jax.random.split(key, len(sizes) - 1), sizes[:-1], sizes[1:], strict=True
-        ):
-            bound = 1.0 / max(1, inputs) ** 0.5
-            weight_key, bias_key = jax.random.split(layer_key)
-            weights.append(
-                jax.random.uniform(
-                    weight_key, (inputs, outputs), minval=-bound, maxval=bound
-                )
-            )
-            biases.append(
-                jax.random.uniform(bias_key, (outputs,), minval=-bound, maxval=bound)
-            )
-        self.weights, self.biases = tuple(weights), tuple(biases)
+        self.weights, self.biases = _draw(tuple(sizes), key)
 
     def __call__(self, x: Any) -> Any:
         """Leading axes are free; with NumPy weights it computes in NumPy."""
@@ -78,6 +65,31 @@ class MLP(eqx.Module):
         for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
             x = _affine(jax.nn.relu(x), weight, bias)
         return x
+
+
+@partial(jax.jit, static_argnums=0)
+def _draw(sizes: tuple[int, ...], key: PRNGKeyArray) -> tuple[Any, Any]:
+    """The weights and biases of all layers.
+
+    The first numbers of a long draw are those of a short one, so that one draw of the
+    longest serves all layers: one for each would take seconds to compile.
+    """
+    layers = list(pairwise(sizes))
+    bounds = jnp.array([1.0 / max(1, inputs) ** 0.5 for inputs, _ in layers])
+    keys = jax.vmap(jax.random.split)(jax.random.split(key, len(layers)))
+
+    def uniform(keys, most):
+        draw = partial(jax.random.uniform, shape=(most,))
+        return jax.vmap(lambda k, b: draw(k, minval=-b, maxval=b))(keys, bounds)
+
+    weights = uniform(keys[:, 0], max(i * o for i, o in layers))
+    biases = uniform(keys[:, 1], max(sizes[1:]))
+    return (
+        tuple(
+            w[: i * o].reshape(i, o) for w, (i, o) in zip(weights, layers, strict=True)
+        ),
+        tuple(b[:o] for b, (_, o) in zip(biases, layers, strict=True)),
+    )
 
 
 THIN = 4

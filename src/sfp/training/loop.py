@@ -41,7 +41,7 @@ def train(
     """
     init_key, rollout_key, update_key = jax.random.split(jax.random.key(seed), 3)
     prepare_key = jax.random.fold_in(init_key, 1)
-    state = jax.jit(agent.init)(init_key)
+    state = compile_init(agent)(init_key)
     rollout = Rollout(
         environment, agent, replay, seed=seed, key=rollout_key, schedule=schedule
     )
@@ -114,6 +114,11 @@ def train(
             save()
     save()
     return state
+
+
+def compile_init(agent: Agent) -> Callable[[PRNGKeyArray], Any]:
+    """The state before learning, in one program."""
+    return jax.jit(agent.init)
 
 
 def compile_updates(
