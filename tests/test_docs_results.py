@@ -144,6 +144,22 @@ def test_first_rewards_are_those_of_their_tables(folder, head):
             assert cells[column] == said, (cells[0], task)
 
 
+@pytest.mark.parametrize(
+    ("file", "head"),
+    [("chosen", "| noise |"), ("then", "| on other mazes |")],
+)
+def test_noises_are_those_of_their_tables(file, head):
+    rows, found = read(f"noises/{file}.csv"), table("first-rewards.md", head)
+    assert len(found) == len(rows)
+    for (name, *cells), row in zip(found, rows, strict=True):
+        shares = [row[task] for task in row if task not in ("explorer", "score")]
+        assert cells[: len(shares)] == [f"{float(share):.3f}" for share in shares]
+        setting = row["explorer"].partition("-")[2]
+        assert setting in name, (name, row["explorer"])
+        if row.get("score"):
+            assert cells[-1] == f"{float(row['score']):.2f}"
+
+
 def test_likelihoods_are_those_of_their_table():
     found = table("likelihood.md", "| model |")
     rows = read("priors/room.csv")
