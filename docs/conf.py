@@ -1,7 +1,6 @@
 """The documentation site: `make docs` builds it from these pages and the docstrings."""
 
 import sys
-from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ for name in sfp.__all__:  # `sfp` imports its names on first use; autodoc looks 
 
 project = "sfp"
 author = "the authors of sfp"
-release = version = installed("sfp")
+release = version = sfp.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["README.md"]  # index.md includes it
 root_doc = "index"

@@ -6,6 +6,8 @@ walks = sfp.explore("room-large", priors={"prior": prior})
 policy = sfp.train("maze", method="sfp", prior=prior, steps=60_000)
 """
 
+__version__ = "0.1.0"
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +76,11 @@ __all__ = [
     "save_prior",
     "train",
 ]
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion: most are not imported yet."""
+    return sorted([*__all__, "__version__"])
 
 
 def __getattr__(name: str) -> Any:

@@ -3,13 +3,13 @@
 import json
 import subprocess
 import sys
-from importlib.metadata import version
 
 import gymnasium as gym
 import minari
 import numpy as np
 import pytest
 
+import sfp
 from sfp.data.collect import collect
 from sfp.data.sources import load
 from sfp.envs.maze import get_layout
@@ -307,7 +307,7 @@ def test_metadata_says_how_it_was_made(datasets):
     assert metadata["description"].startswith("6 trajectories of 40 steps in room: a")
     assert "(seed 3)" in metadata["description"]
     assert metadata["algorithm_name"] == "sfp.data.scripted.Scripted"
-    assert metadata["requirements"] == [f"sfp=={version('sfp')}"]
+    assert metadata["requirements"] == [f"state-free-priors=={sfp.__version__}"]
 
 
 def test_a_relative_datasets_folder(tmp_path, monkeypatch):

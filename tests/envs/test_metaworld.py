@@ -158,7 +158,7 @@ def test_the_nearest_name_is_offered():
 
 def test_without_metaworld_the_install_line_is_shown(monkeypatch):
     monkeypatch.setitem(sys.modules, "metaworld.env_dict", None)
-    with pytest.raises(SfpError, match=r"pip install 'sfp\[metaworld\]'"):
+    with pytest.raises(SfpError, match=r"pip install 'state-free-priors\[metaworld\]'"):
         gym.make("sfp/Reach-v0")
 
 

@@ -6,10 +6,10 @@ import contextlib
 import os
 import sys
 import warnings
-from importlib.metadata import version
 from io import TextIOWrapper
 from typing import NoReturn
 
+from sfp import __version__
 from sfp.cli.collect import collect
 from sfp.cli.curves import curves
 from sfp.cli.data import data
@@ -42,18 +42,19 @@ COMMANDS = {
 ABOUT = """\
 State-free priors: explore sparse-reward control from recorded actions alone.
 
-A first walk:
-  sfp collect room                                  record reaching trajectories
-  sfp data sfp/room/scripted-v0                     see what they hold
-  sfp fit sfp/room/scripted-v0 --out priors/room    learn a prior from them
-  sfp explore room-large --prior priors/room        how far it gets by itself
+First steps:
+  sfp collect room                                     record trajectories
+  sfp data sfp/room/scripted-v0                        describe the dataset
+  sfp fit sfp/room/scripted-v0 --out priors/room       learn a prior from it
+  sfp explore room-large --prior priors/room           measure its exploration
   sfp train maze --prior priors/room --out runs/maze   learn a new task with it
-  sfp curves runs/maze                              see how that went
-  sfp reproduce transfer                            the paper's main result
-  sfp report runs                                   all of it in one HTML file
+  sfp curves runs/maze                                 draw its learning curves
+  sfp report runs                                      write one HTML file about runs
+  sfp reproduce transfer                               run the paper's main experiment
 
-`sfp COMMAND --help` explains a command; add --json for scripts;
-`sfp --version` tells yours."""
+`sfp COMMAND --help` explains a command, and --json prints its result for scripts.
+`sfp --version` prints the version. For completion with the tab key, put
+`eval "$(sfp --print-completion bash)"` into your ~/.bashrc (or zsh, tcsh)."""
 
 TOO_BIG = ("Maximum allowed dimension exceeded", "array is too big")
 """What NumPy says of arrays beyond all memory, and not as a MemoryError."""
@@ -76,8 +77,10 @@ def main(args: list[str] | None = None) -> None:
     _open_streams()
     warnings.showwarning = _warn
     if args == ["--version"]:
-        print(f"sfp {version('sfp')}")
+        print(f"sfp {__version__}")
         return
+    if args[:1] == ["--print-completion"]:
+        args = ["--tyro-print-completion", *args[1:]]
     try:
         try:
             _check_words(args)

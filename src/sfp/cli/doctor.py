@@ -9,10 +9,11 @@ import platform
 import shutil
 import sys
 
+from sfp import __version__
 from sfp.cli.console import show
+from sfp.versions import install
 
 PACKAGES = (
-    "sfp",
     "numpy",
     "gymnasium",
     "minari",
@@ -28,9 +29,9 @@ GL = {
 
 
 def doctor(*, json: bool = False) -> None:
-    """Check versions, cores, JAX device, rendering and disk; name the cure.
+    """Check versions, cores, JAX, rendering and disk, and say how to mend each.
 
-    Exits with code 1 if something that sfp cannot do without is missing.
+    The exit code is 1 if something that sfp needs is missing.
 
     Args:
         json: print one JSON document.
@@ -48,8 +49,9 @@ def _row(check: str, status: str, found: str, remedy: str = "") -> dict[str, str
 
 def _versions() -> list[dict[str, str]]:
     rows = [_row("python", "ok", platform.python_version())]
+    rows.append(_row("sfp", "ok", __version__))
     rows += [_version(name, "missing", f"pip install {name}") for name in PACKAGES]
-    remedy = "pip install 'sfp[metaworld]' for the robot's tasks"
+    remedy = f"{install('metaworld')} for the robot's tasks"
     return [*rows, _version("metaworld", "optional", remedy)]
 
 

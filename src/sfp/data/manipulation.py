@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +22,7 @@ from sfp.envs.metaworld import MetaWorld
 from sfp.envs.registry import Task
 from sfp.envs.spaces import GOAL_KEYS
 from sfp.files import locked, sweep_all
+from sfp.versions import version
 
 ENDS = "and its episodes end at success"
 """What the description of an expert's recording says: most experts stand still once

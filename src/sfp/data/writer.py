@@ -4,7 +4,6 @@ import contextlib
 import io
 import os
 from collections.abc import Callable, Iterable, Iterator
-from importlib.metadata import version
 from typing import Any
 
 import gymnasium as gym
@@ -18,6 +17,7 @@ from sfp.data.sources import load, minari
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError
 from sfp.files import atomic_folder
+from sfp.versions import DISTRIBUTION, version
 
 
 def check_id(dataset_id: str, *, force: bool = False) -> None:
@@ -63,7 +63,7 @@ def write(
         "algorithm_name": algorithm,
         "description": description,
         "author": {"sfp"},
-        "requirements": [f"sfp=={version('sfp')}"],
+        "requirements": [f"{DISTRIBUTION}=={version('sfp')}"],
         "action_names": list(env.metadata.get("action_names", ())),
     }
     with atomic_folder(target, force=force) as draft:

@@ -13,6 +13,7 @@ from sfp.envs.camera import Camera
 from sfp.envs.manipulation import MANIPULATIONS, PEG_SCALE, quaternion
 from sfp.errors import SfpError, unknown
 from sfp.types import Image
+from sfp.versions import install
 
 PIXELS = 64
 SUBSTEPS = 5
@@ -252,7 +253,7 @@ def _stock(task: str) -> Any:
         from metaworld.env_dict import ALL_V3_ENVIRONMENTS
     except ImportError as error:
         raise SfpError(
-            f"task {task} needs Meta-World ({error}): pip install 'sfp[metaworld]'."
+            f"task {task} needs Meta-World ({error}): {install('metaworld')}."
         ) from None
     with warnings.catch_warnings():  # of its spaces, about their precision
         warnings.simplefilter("ignore")

@@ -8,7 +8,6 @@ import shutil
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from sfp.priors.conditioning import states
 from sfp.priors.fit import Fitter, State
 from sfp.priors.store import CONFIG, Card, fingerprint, make_card, save_prior
 from sfp.tensors import load_arrays
+from sfp.versions import version
 
 PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy")
 Row = dict[str, int | float]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from importlib.metadata import version
 from importlib.resources import files
 
+from sfp import __version__
 from sfp.report.comparison import Comparison
 from sfp.report.experiment import Section
 from sfp.report.html.book import Book
@@ -44,7 +44,7 @@ def page(
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="sfp {escape(version("sfp"))}">
+<meta name="generator" content="sfp {__version__}">
 <title>{escape(name)}: report</title>
 <link rel="icon" href="data:,">
 <style>{(asset / "report.css").read_text(encoding="utf-8")}</style>
