@@ -13,6 +13,7 @@ from sfp.envs import parameters
 from sfp.envs.generator import generate
 from sfp.envs.layout import Layout
 from sfp.envs.maze import get_layout
+from sfp.envs.packages import hint, provide
 from sfp.envs.parameters import Parameter, Value, slug
 from sfp.envs.suites import PIXELS, SUITES
 from sfp.errors import SfpError, unknown
@@ -58,12 +59,16 @@ class Task:
 
     def make(self, **kwargs: Any) -> gym.Env:
         """Build the environment; `kwargs` go to its constructor."""
+        provide(self.env_id)
         try:
             return gym.make(self.env_id, **{**self.kwargs, **kwargs})
         except SfpError:
             raise
         except Exception as error:  # of Gymnasium, or of the environment itself
-            raise SfpError(f"Gymnasium cannot make {self.name!r}: {error}") from error
+            raise SfpError(
+                f"Gymnasium cannot make {self.name!r}: {str(error).rstrip('.')}."
+                f"{hint(self.env_id, error)}"
+            ) from error
 
     def given(self, values: Mapping[str, Value]) -> Task:
         """The same task with parameters."""
