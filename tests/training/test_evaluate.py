@@ -21,7 +21,6 @@ from sfp.training.evaluate import (
     evaluate,
     evaluate_policy,
     play,
-    solved_at,
 )
 from sfp.training.video import filming
 
@@ -48,25 +47,6 @@ def test_one_goal_needs_no_turns():
 def test_a_goal_that_the_maze_has_not():
     with pytest.raises(SfpError, match="goal as a whole number below 4, received 4"):
         TASKS["room"].make().reset(options={"goal": 4})
-
-
-def rows(*rates):
-    return [{"step": 100 * i, "eval/success_rate": r} for i, r in enumerate(rates, 1)]
-
-
-@pytest.mark.parametrize(
-    ("rates", "expected"),
-    [
-        ((), None),
-        ((1.0,), None),
-        ((1.0, 0.9, 1.0), None),
-        ((0.0, 1.0, 1.0), 200),
-        ((1.0, 0.9, 1.0, 1.0, 0.0), 300),
-        ((None, None), None),
-    ],
-)
-def test_solved_is_twice_in_a_row(rates, expected):
-    assert solved_at(rows(*rates)) == expected
 
 
 def test_an_episode_succeeds_if_some_step_does():
@@ -174,8 +154,23 @@ def test_a_task_without_pictures(tmp_path):
         with filming(tmp_path / "film.gif") as film:
             evaluate_policy(make(Drift()), "probe/Blind-v0", episodes=1, film=film)
 
-    with pytest.raises(SfpError, match=r"renders no RGB pictures.*leave out --video"):
+    with pytest.raises(SfpError, match=r"renders no RGB images.*leave out --video"):
         shoot()
+    assert list(tmp_path.glob("*film*")) == []
+
+
+def test_a_video_without_pygame_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pygame", None)
+    policy = make(gym.make("Pendulum-v1"))
+
+    def shoot():
+        with filming(tmp_path / "film.gif") as film:
+            evaluate_policy(policy, "Pendulum-v1", episodes=1, film=film)
+
+    match = r"Pendulum-v1 cannot be rendered \(pygame is not .*leave out --video"
+    with pytest.raises(SfpError, match=match) as caught:
+        shoot()
+    assert "gymnasium[classic" in str(caught.value)
     assert list(tmp_path.glob("*film*")) == []
 
 

@@ -95,6 +95,17 @@ def test_one_observation_and_many(env, deterministic):
     assert alone.shape == (1, *shape)
 
 
+def test_stable_baselines3_gets_an_action_and_a_state():
+    """As its `evaluate_policy` calls a model: all by name, batches of environments."""
+    policy = make(Drift())
+    seen = np.stack([np.zeros(3), np.ones(3)])
+    actions, state = policy.as_sb3().predict(
+        seen, state=None, episode_start=np.ones(2, bool), deterministic=True
+    )
+    np.testing.assert_array_equal(actions, policy.predict(seen))
+    assert state is None
+
+
 def test_the_mean_is_the_policys_in_the_units_of_the_environment():
     trained, obs = make(Drift()), np.array([0.3, -2.0, 1.0])
     mean = jax.jit(lambda policy, state: policy.mean(state))

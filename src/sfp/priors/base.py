@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,6 +14,9 @@ from sfp.errors import SfpError
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.models import Maker
 from sfp.priors.protocols import Action, Context, Model, Scalar
+
+if TYPE_CHECKING:
+    from sfp.priors.acting import ActionSampler
 
 Given = Array | np.ndarray
 """What users may pass."""
@@ -84,6 +87,15 @@ class Prior(eqx.Module):
         scaled = self.frame.scale.to_unit(jnp.asarray(action))
         density = self.model.log_prob(scaled, self.scaled(context))
         return density - jnp.log(self.frame.scale.half).sum()
+
+    def sampler(self, seed: int = 0) -> ActionSampler:
+        """What draws one action at a time, NumPy in and NumPy out.
+
+        A flow needs no JAX for that, and a call takes a tenth of a millisecond.
+        """
+        from sfp.priors.acting import ActionSampler
+
+        return ActionSampler(self, seed)
 
     def context(
         self, history: Float[Given, ...], state: Float[Given, " state"]
