@@ -11,7 +11,6 @@ import subprocess
 import sys
 import warnings
 from collections import namedtuple
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -366,9 +365,35 @@ def test_no_arguments_print_help(run):
         assert run(command, "--help").code == 0
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion(run, shell):
+    result = run("--print-completion", shell)
+    assert (result.code, result.err) == (0, "")
+    assert "--past-actions" in result.out
+    one_line(run("--print-completion", "cmd"), "invalid choice 'cmd'", shell)
+
+
+def test_help_names_values_as_people_do(run):
+    for command in COMMANDS:
+        text = run(command, "--help").out
+        assert "None}" not in text.replace("(default: None", "")
+        assert "STR" not in text
+    assert "--no-replays  leave out the replays" in run("report", "--help").out
+    wide = run("train", "--help").out
+    assert "[TRAIN OPTIONS] TASK" in wide
+    assert "--track {wandb,trackio}" in wide
+    one_line(run("train", "maze", "--out", "x", "--warmup-by", "me"), "'uniform'")
+
+
+def test_an_option_that_may_be_left_out_takes_none(run):
+    line = ("explore", "room", *WALK, "--explorer", "uniform", "--json")
+    rows = document(run(*line, "--solved-at", "None"))["rows"]
+    assert [row["explorer"] for row in rows] == ["uniform"]
+
+
 def test_version(run):
     result = run("--version")
-    assert (result.code, result.out) == (0, f"sfp {version('sfp')}\n")
+    assert (result.code, result.out) == (0, f"sfp {sfp.__version__}\n")
 
 
 # --- doctor -------------------------------------------------------------------------
@@ -627,7 +652,7 @@ def test_output_that_is_closed_is_no_error():
         (["trian", "maze"], "unknown command 'trian': did you mean train?"),
         (["train", "maze", "--out", "x", "--stepz", "3"], "did you mean --steps?"),
         (["train", "maze", "--out", "x", "--steps", "abc"], "parsing --steps"),
-        (["train"], "expected STR a task"),
+        (["train"], "expected TASK a task"),
         (["train", "maze"], "expected --out PATH folder of the run"),
         (["train", "maze", "--out"], "missing value for argument '--out'"),
         (["prior", "shw", "room"], "invalid choice 'shw'"),

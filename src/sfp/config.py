@@ -63,7 +63,10 @@ class Schedule:
         eval_episodes: test episodes per evaluation, always the same seeds.
         log_every: steps between two rows of train.csv.
         checkpoint_every: steps between two checkpoints.
-        until_solved: stop once two evaluations in a row succeeded in every episode.
+        until_solved: stop once the task is solved, in two evaluations in a row.
+        solved_at: the mean test return from which on the task counts as solved; by
+            default success in every test episode decides, or where the environment does
+            not tell success, its spec's reward_threshold.
     """
 
     steps: int = 500_000
@@ -86,6 +89,7 @@ class Schedule:
     log_every: int = 1_000
     checkpoint_every: int = 4_000
     until_solved: bool = False
+    solved_at: float | None = None
 
     def __post_init__(self):
         counts = ("steps", "iteration", "batch", "n_step", "eval_every")

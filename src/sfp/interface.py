@@ -15,7 +15,7 @@ from sfp.priors.fit import fit as _fit
 from sfp.priors.models import find_maker
 from sfp.priors.store import make_card
 from sfp.priors.store import save_prior as _save
-from sfp.progress import fitting_progress, training_progress
+from sfp.progress import fitting_progress, say_note, training_progress
 from sfp.training.run import train as _train
 from sfp.training.trained import Trained
 
@@ -25,6 +25,7 @@ def train(env: Any, **given: Any) -> Trained:
     """As `sfp.training.run.train`; whoever passes `progress` sees nothing else."""
     if "progress" in given:
         return _train(env, **given)
+    given = {"say": say_note} | given
     label = f"{given.get('method', 'sfp')} on {env if isinstance(env, str) else 'it'}"
     total = _count(given, "steps", Schedule.steps)
     with training_progress(label, total) as (pulse, listen, prepared):

@@ -139,8 +139,14 @@ def fitting_progress(
         yield advance
 
 
+def say_note(line: str) -> None:
+    """Print a line on stderr, above a bar if one is shown; nothing for none."""
+    if line:
+        with contextlib.suppress(OSError, ValueError):  # closed
+            print(plain(line), file=sys.stderr, flush=True)
+
+
 def say_line(line: str) -> None:
     """Print a line on stderr, unless a bar is shown there; nobody need listen."""
     if not Console(stderr=True).is_terminal:
-        with contextlib.suppress(OSError, ValueError):  # closed
-            print(plain(line), file=sys.stderr, flush=True)
+        say_note(line)

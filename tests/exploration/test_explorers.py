@@ -8,7 +8,7 @@ from sfp.envs.maze import LAYOUTS, get_layout
 from sfp.envs.metaworld import MetaWorld
 from sfp.errors import SfpError
 from sfp.exploration.arena import HandArena, reachable
-from sfp.exploration.explorers import EXPLORERS, explore
+from sfp.exploration.explorers import EXPLORERS, explore, success_notes
 from sfp.priors.store import load_prior
 
 SMALL = {"trajectories": 4, "steps": 30, "repetitions": 3}
@@ -90,9 +90,23 @@ def test_success_is_the_share_of_walks_that_met_the_goal(tmp_path):
     path.write_text("S" + "." * 8 + "G")
     for walk in explore(str(path), trajectories=40, steps=60, repetitions=2):
         met = np.hypot(*(walk.paths - [9.0, 0.0]).T) <= 1.2
+        assert not met[0].any()
         share = met.any(axis=0).reshape(2, 40).mean(axis=1)
         np.testing.assert_allclose(walk.success, share)
         assert walk.success.min() > 0
+
+
+def test_a_goal_that_is_met_at_the_start_is_no_success(tmp_path):
+    near, far = tmp_path / "near.txt", tmp_path / "far.txt"
+    near.write_text("SG")
+    far.write_text("S....G")
+    (uniform,) = explore(str(near), ["uniform"], **SMALL)
+    assert (uniform.success.max(), uniform.began) == (0.0, 1.0)
+    assert success_notes([uniform]) == [
+        "100.0% of the trajectories began at their goal: they are no success."
+    ]
+    (uniform,) = explore(str(far), ["uniform"], **SMALL)
+    assert (uniform.began, success_notes([uniform])) == (0.0, [])
 
 
 @pytest.mark.slow
@@ -104,7 +118,9 @@ def test_an_explorer_does_not_depend_on_the_others():
         np.testing.assert_array_equal(walk.paths, alone[walk.name].paths)
         np.testing.assert_array_equal(walk.actions, alone[walk.name].actions)
     starts = [walk.paths[:, 0] for walk in alone.values()]
-    assert (starts[0] != starts[1]).all()  # each has a random stream of its own
+    assert (np.array(starts) == starts[0]).all()  # all begin with the same resets
+    drawn = [walk.actions for walk in alone.values()]
+    assert (drawn[0] != drawn[1]).all()  # and act by random streams of their own
     names = list(EXPLORERS)
     assert [walk.name for walk in forward] == names
     assert [walk.name for walk in backward] == names[::-1]
@@ -150,6 +166,7 @@ def test_progress_is_called_once_per_step():
         ({"seed": -1}, "expected seed of at least 0, received -1"),
         ({"explorers": ["uniformm"]}, "unknown explorer 'uniformm': did you mean unif"),
         ({"explorers": ["x"]}, r"known: .*uniform, zeta\. See `sfp list explorers`"),
+        ({"solved_at": 1.0}, "room tells success by itself: leave out solved_at"),
         ({"task": "romo"}, "unknown task 'romo': did you mean room"),
     ],
 )

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from probes import linear_prior
 from sfp.cli import main
 from sfp.errors import SfpError
-from sfp.exploration.explorers import explore
+from sfp.exploration.explorers import explore, success_notes
 from sfp.exploration.metrics import coverage
 from sfp.exploration.place import find_place
 
@@ -86,14 +86,15 @@ def test_walks_are_what_the_environment_saw():
             sent = LOW + (HIGH - LOW) * (actions[:over] + 1) / 2
             np.testing.assert_allclose(done, sent, atol=1e-6)
         met = np.array([np.abs(e[-1][1]).max() > 3 for e in episodes])
-        np.testing.assert_allclose(walk.success, met.reshape(2, 3).mean(axis=1))
-        np.testing.assert_allclose(walk.returns, walk.success)
+        assert walk.success is None  # nothing tells it
+        np.testing.assert_allclose(walk.rewarded, met.reshape(2, 3).mean(axis=1))
+        np.testing.assert_allclose(walk.returns, walk.rewarded)
         flat = walk.paths[:3, :, :2].reshape(-1, 2)
         seen = {tuple(np.minimum(9, (10 * point).astype(int))) for point in flat}
         assert walk.coverage[0] == pytest.approx(len(seen) / 100)
         spread = walk.paths[:3].var(axis=1, ddof=1).sum(axis=1).mean() / 2
         assert walk.gyration[0] == pytest.approx(spread)
-        metrics = ("coverage", "gyration", "success", "returns")
+        metrics = ("coverage", "gyration", "rewarded", "returns")
         assert list(walk.row())[1:] == [m + s for m in metrics for s in ("", "_std")]
 
 
@@ -105,6 +106,56 @@ def test_success_is_told_where_the_environment_tells_it():
     np.testing.assert_allclose(walk.success, (far & right).mean(axis=1))
     np.testing.assert_allclose(walk.returns, far.mean(axis=1))
     assert walk.success.sum() < walk.returns.sum()
+
+
+def test_success_is_a_return_where_the_environment_does_not_tell_it():
+    named = gym.make("own/Lift-v0")
+    named.spec.reward_threshold = 1.0
+    for env, given in ((named, {}), (Lift(), {"solved_at": 1.0})):
+        (walk,) = explore(env, **SIZE, **given)
+        np.testing.assert_array_equal(walk.success, walk.rewarded)
+        assert walk.success.max() > 0
+    (walk,) = explore(named, **SIZE, solved_at=2.0)
+    assert walk.success.max() == 0
+    assert "--solved-at RETURN sets one" in success_notes(explore(Lift(), **SIZE))[0]
+
+
+def test_all_explorers_begin_with_the_same_resets():
+    env = Lift()
+    explore(env, ["uniform", "pink"], **SIZE)
+    starts = np.array([episode[0][1] for episode in env.log])
+    np.testing.assert_array_equal(starts[:6], starts[6:])
+    assert len(np.unique(starts[:6])) == 12
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_who_begins_at_the_goal_does_not_succeed(told):
+    """The environment tells it at the reset, or rewards the start as a success."""
+
+    class There(Lift):
+        def reset(self, **kwargs):
+            seen, _ = super().reset(**kwargs)
+            return seen, {"is_success": True} if told else {}
+
+        def seen(self):
+            return super().seen() | {"desired_goal": np.zeros(1, np.float32)}
+
+        def step(self, action):
+            seen, *rest, _ = super().step(action)
+            return seen, *rest, {"is_success": abs(self.at[1]) < 0.5}
+
+        def compute_reward(self, achieved, desired, info):
+            return (np.abs(achieved - desired)[..., 0] < 0.5).astype(float)
+
+    env = There(goal=True)
+    (walk,) = explore(env, **SIZE | {"trajectories": 20, "repetitions": 1})
+    heights = [np.array([at[1] for _, at in episode]) for episode in env.log]
+    near = np.array([abs(height[0]) < 0.5 for height in heights])
+    later = np.array([(abs(height[1:]) < 0.5).any() for height in heights])
+    began = np.ones(20, bool) if told else near & later
+    assert walk.began == pytest.approx(began.mean())
+    assert walk.success[0] == pytest.approx((later & ~began).mean())
+    assert (later & near).sum() > 0
 
 
 def test_a_position_is_the_goal_or_what_one_says():

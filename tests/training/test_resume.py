@@ -413,9 +413,9 @@ def test_a_solved_run_killed_before_its_end_is_still_solved(tmp_path):
     settings |= {"steps": 2000, "hindsight": 0.0}
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.setattr(
-        "sfp.training.loop.solved_at", lambda rows: 100 if rows else None
+        "sfp.training.loop.solved_at", lambda rows, rule: 100 if rows else None
     )
-    monkeypatch.setattr("sfp.training.run.solved_at", lambda rows: 100)
+    monkeypatch.setattr("sfp.training.trained.solved_at", lambda rows, rule: 100)
     with monkeypatch.context():
         sfp.train(env, **settings)
         before = outcome(tmp_path / "run")

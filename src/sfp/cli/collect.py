@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 
@@ -12,7 +12,7 @@ from sfp.progress import progress
 
 
 def collect(
-    task: tyro.conf.Positional[str],
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")],
     *,
     episodes: int = 4000,
     steps: int = 500,
@@ -24,29 +24,29 @@ def collect(
     force: bool = False,
     json: bool = False,
 ) -> None:
-    """Record a policy, as a Minari dataset; by default a script reaches random goals.
+    """Record trajectories of a policy as a Minari dataset.
 
-    The paper learns its priors from 4000 such trajectories in `room` and in `reach`:
+    By default a scripted policy moves to random goals. The paper learns its priors from
+    4000 such trajectories in `room` and in `reach`:
         sfp collect room
         sfp collect reach --workers 2
 
-    A policy that you trained can record as well, in any task that suits it:
+    A policy that you trained records too, in any task with its observations and
+    actions:
         sfp collect maze --policy runs/maze --episodes 100
 
-    An interrupted recording of a script or expert in Meta-World resumes with the same
-    command.
+    In Meta-World, an interrupted recording resumes with the same command.
 
     Args:
         task: a task (`sfp list tasks`), a .txt file with an ASCII map of your own, or,
             for --policy RUN, a Gymnasium id.
         episodes: trajectories to record.
-        steps: per trajectory.
+        steps: time steps of each trajectory.
         seed: the same seed gives the same bits.
-        policy: who acts: scripted, expert (Meta-World's own at the task), or the folder
-            of a run or of a saved policy.
-        expert: deprecated, write --policy expert.
-        workers: processes that record a script or expert in Meta-World; the data is the
-            same.
+        policy: who acts: `scripted`, `expert` (Meta-World's expert for the task), or
+            the folder of a run or of a saved policy.
+        expert: deprecated; write --policy expert.
+        workers: processes that record in Meta-World; the data does not depend on it.
         name: the dataset's id; by default sfp/TASK/scripted-v0 (or expert-v0, or the
             run's name).
         force: replace an existing dataset.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -10,18 +11,21 @@ from sfp.cli.console import show
 
 
 def curves(
-    runs: tyro.conf.Positional[tuple[Path, ...]],
+    runs: Annotated[
+        tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN [RUN ...]")
+    ],
     *,
     out: Path = Path("figures"),
     json: bool = False,
 ) -> None:
-    """Draw return, success and λ of one or more runs, finished or still going.
+    """Draw the learning curves of one or more runs: return, success and λ.
 
+    The runs may be finished or still running:
         sfp curves runs/maze runs/maze-sac
 
     Args:
         runs: folders that `sfp train` wrote.
-        out: folder for the picture and, as CSV, the curves and their summary.
+        out: folder for the figure, the curves as CSV, and a summary as CSV.
         json: print one JSON document.
     """
     from sfp.compute import keep_compiled, use_threads

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
 
@@ -12,7 +12,7 @@ from sfp.cli.console import show
 
 
 def data(
-    dataset: tyro.conf.Positional[str],
+    dataset: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DATASET")],
     *,
     columns: tuple[Literal["observations", "goals", "images"], ...] = (),
     drop_short: bool = False,
@@ -22,21 +22,22 @@ def data(
     out: Path = Path("figures"),
     json: bool = False,
 ) -> None:
-    """Describe recordings: what they hold and what will hurt a density model.
+    """Describe a dataset, and warn of what will hurt a density model.
 
-    Reads Minari datasets, LeRobot v2 and v3 folders, files of HDF5 (D4RL, robomimic),
-    npz, npy and CSV, and folders of such files, an episode each:
+    It reads Minari datasets, LeRobot v2 and v3 folders, files of HDF5 (D4RL,
+    robomimic), npz, npy and CSV, and folders with one such file per episode:
         sfp data my/recordings
 
-    Actions and episode boundaries are enough; nothing else is read unless asked for.
+    Actions and episode boundaries are enough. Other columns are read only if you ask
+    for them.
 
     Args:
         dataset: a Minari id, or the path of a folder or file.
-        columns: what to read besides actions.
+        columns: columns to read besides the actions.
         drop_short: leave out episodes of fewer than two actions.
         keep: keep only this share of the episodes (the paper: 0.75, 0.5, 0.25).
-        uniform: replace this share of the episodes by uniform actions (the same).
-        seed: of `keep` and `uniform`.
+        uniform: replace this share of the episodes by uniform random actions.
+        seed: decides which episodes --keep and --uniform choose.
         out: folder for the picture.
         json: print one JSON document.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 
@@ -12,22 +13,24 @@ from sfp.progress import progress
 
 
 def evaluate(
-    run: tyro.conf.Positional[Path],
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     *,
     task: str | None = None,
     episodes: int = 10,
     video: Path | None = None,
     json: bool = False,
 ) -> None:
-    """Play test episodes with a trained policy's mean, and film them if you like.
+    """Play test episodes with the mean action of a trained policy.
 
+    This also films them:
         sfp evaluate runs/maze --video maze.mp4
 
     Args:
         run: folder of a finished run, or of a saved policy.
-        task: another task with the same observations and actions.
-        episodes: how many; the first ten are those of training's evaluations.
-        video: a .mp4, .gif or .webp of them.
+        task: another task with the same observations and actions; by default the task
+            it was trained on.
+        episodes: test episodes; the first ten are those of the evaluations in training.
+        video: write a video of the episodes, as .mp4, .gif or .webp.
         json: print one JSON document.
     """
     from sfp.compute import keep_compiled, use_threads

@@ -12,7 +12,7 @@ from sfp.progress import progress
 
 
 def explore(
-    task: tyro.conf.Positional[str],
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")],
     *,
     explorer: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     prior: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
@@ -21,39 +21,45 @@ def explore(
     repetitions: int = 10,
     seed: int = 0,
     position: tuple[int, ...] = (),
+    solved_at: float | None = None,
     out: Path = Path("figures"),
     json: bool = False,
 ) -> None:
-    """Compare explorers by coverage and radius of gyration (the paper's Table 1).
+    """Measure how well explorers cover a task, before any training.
 
-    Prints mean and standard deviation over repetitions, and saves the picture of the
-    trajectories, the power spectra of the actions, the numbers of both as CSV, and what
-    they were made with as JSON:
+    Coverage and radius of gyration are those of the paper's Table 1. The command prints
+    their means and standard deviations over repetitions, and saves figures of the
+    trajectories and of the actions' power spectra, with their numbers as CSV:
         sfp explore room-large --explorer uniform --explorer scripted
 
-    Learned priors join with --prior:
+    Add learned priors with --prior:
         sfp explore room-large --prior room
 
-    In your own environment it tells before any training whether a prior meets rewards
-    that other actions do not:
+    In your own environment, the command tells whether a prior meets rewards that noise
+    does not meet:
         sfp explore my_robot:Lift-v0 --prior priors/mine --repetitions 2
 
     Args:
         task: a point-maze or Meta-World task (`sfp list tasks`), a .txt file with an
             ASCII map, or a Gymnasium id of your own.
-        explorer: whom to compare; repeat it for more (`sfp list explorers`); default
-            all that can.
-        prior: a learned prior to compare, by its folder or shipped name; repeat it.
-        trajectories: per repetition.
-        steps: per trajectory; default an episode's, 500 if it has no end.
-        repetitions: of the measurement, for its spread.
+        explorer: an explorer to compare (`sfp list explorers`); repeat the option for
+            more. By default all of them are compared.
+        prior: a learned prior to compare, by its folder or by the name of a shipped
+            one; repeat the option for more.
+        trajectories: trajectories in each repetition.
+        steps: time steps of each trajectory; by default those of an episode, or 500 if
+            episodes have no time limit.
+        repetitions: how often to measure, for the standard deviation.
         seed: the same seed gives the same bits.
-        position: in an environment of your own, which numbers of the observation say
-            where one is; default the achieved goal, or all of it.
-        out: folder for pictures and tables.
+        position: in an environment of your own, the indices of the observation that are
+            the position; by default the achieved goal, or the whole observation.
+        solved_at: in an environment of your own, the return from which on an episode is
+            a success. By default the environment tells success, or where it does not,
+            its spec's reward_threshold decides.
+        out: folder for figures and tables.
         json: print one JSON document.
     """
-    from sfp.exploration.explorers import EXPLORERS
+    from sfp.exploration.explorers import EXPLORERS, success_notes
     from sfp.exploration.explorers import explore as walk
     from sfp.exploration.figures import (
         save,
@@ -87,6 +93,7 @@ def explore(
             steps=length,
             repetitions=repetitions,
             seed=seed,
+            solved_at=solved_at,
             progress=advance,
         )
     rows = [exploration.row() for exploration in walks]
@@ -104,6 +111,7 @@ def explore(
         "steps": length,
         "repetitions": repetitions,
         "seed": seed,
+        "solved_at": solved_at,
     }
     files = [
         save(picture, Path(f"{stem}.png")),
@@ -119,6 +127,7 @@ def explore(
         title=f"{place.name}: {size}, seed {seed}",
         notes=[
             *place.notes,
+            *success_notes(walks),
             *(f"Written: {file}" for file in files),
         ],
         task=place.name,

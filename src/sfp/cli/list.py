@@ -26,10 +26,10 @@ def list_known(
     *,
     json: bool = False,
 ) -> None:
-    """Show the names that other commands take: tasks, explorers, models and so on.
+    """List the names that other commands take: tasks, methods, models and so on.
 
     Args:
-        kind: which table.
+        kind: the kind of names to list.
         json: print one JSON document.
     """
     from sfp.agents.methods import METHODS, requirements

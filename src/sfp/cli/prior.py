@@ -12,23 +12,24 @@ from sfp.cli.console import show
 
 def prior(
     what: tyro.conf.Positional[Literal["show"]],
-    prior: tyro.conf.Positional[str],
+    prior: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="PRIOR")],
     *,
     past: Annotated[tuple[tuple[float, ...], ...], tyro.conf.UseAppendAction] = (),
     out: Path = Path("figures"),
     json: bool = False,
 ) -> None:
-    """Say what a prior is, and draw what it proposes after chosen past actions.
+    """Describe a prior, and draw what it proposes after given past actions.
 
-    With 2-D actions the picture is a map of the conditional density, else marginals:
+    For two-dimensional actions the figure is a map of the conditional density, for
+    others it shows the marginals:
         sfp prior show room --past 0.9 0 --past 0.6 0.6
 
     Args:
-        what: `show`.
+        what: the word `show`.
         prior: the folder of a prior, or the name of one that ships with sfp.
-        past: past actions, oldest first, all their numbers in a row; repeat it for more
-            panels; by default four contexts from the data.
-        out: folder for the picture.
+        past: the numbers of all past actions, oldest first; repeat the option for more
+            panels. By default four contexts from the data are shown.
+        out: folder for the figure.
         json: print one JSON document.
     """
     from dataclasses import asdict

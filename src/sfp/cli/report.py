@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings as system
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
 
@@ -13,31 +13,36 @@ from sfp.progress import progress
 
 
 def report(
-    folder: tyro.conf.Positional[Path],
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FOLDER")],
     *,
     out: Path | None = None,
     figures: Path | None = None,
     window: int = 5,
     interval: Literal["percentile", "basic"] = "percentile",
-    replays: bool = True,
+    replays: Annotated[
+        bool,
+        tyro.conf.arg(
+            help="leave out the replays: play no test episodes.",
+            help_behavior_hint="",
+        ),
+    ] = True,
     json: bool = False,
 ) -> None:
     """Write one HTML file about all runs in a folder; it opens without a network.
 
+    The file has learning curves to hover over, final performance with 95 % intervals,
+    λ, replays of trained policies, every configuration, and the numbers behind each
+    figure as CSV:
         sfp report runs
         sfp report reproduced --figures reproduced/figures
 
-    Learning curves to hover over, final performance with 95 % intervals, λ, replays of
-    solved mazes, every configuration, and the numbers behind each figure as CSV.
-
     Args:
-        folder: of `sfp reproduce`, any that has runs of `sfp train` in it, or tables
-            that an earlier report wrote there with --figures.
-        out: the file; by default report.html in the folder.
-        figures: folder for the same figures as PNG and SVG, for print.
-        window: evaluations that curves are smoothed over.
-        interval: kind of bootstrap interval; the paper's is basic.
-        replays: play test episodes of solved point-mazes.
+        folder: a folder with runs of `sfp train` or `sfp reproduce`, or with tables
+            that an earlier report wrote with --figures.
+        out: the HTML file; by default report.html in the folder.
+        figures: also write the figures as PNG and SVG, for print, into this folder.
+        window: number of evaluations that curves are smoothed over.
+        interval: kind of bootstrap interval; the paper uses `basic`.
         json: print one JSON document.
     """
     from sfp.compute import keep_compiled, use_threads

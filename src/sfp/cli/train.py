@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import tyro
 
 from sfp.cli.console import show
 from sfp.config import Baselines, Mixture, Networks, Schedule
-from sfp.progress import training_progress
+from sfp.progress import say_note, training_progress
 
 
 def train(
-    task: tyro.conf.Positional[str],
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")],
     *,
     out: Path,
     method: str = "sfp",
@@ -22,6 +22,7 @@ def train(
     data: str | None = None,
     seed: int = 0,
     preset: Literal["default", "paper"] = "default",
+    match: str | None = None,
     resume: bool = False,
     threads: int = 1,
     track: Literal["wandb", "trackio"] | None = None,
@@ -31,42 +32,46 @@ def train(
     mixture: Mixture = Mixture(),  # noqa: B008
     baselines: Baselines = Baselines(),  # noqa: B008
 ) -> None:
-    """Learn a task with SAC, with SAC and a prior mixed in, or with a baseline.
+    """Train a policy with SAC, with SAC and a prior (SFP), or with a baseline.
 
-    With the prior that ships for point-mazes, a few minutes:
+    This takes a few minutes, with the prior for point-mazes that ships with sfp:
         sfp train maze --prior room --steps 60000 --out runs/maze
 
-    The same without a prior:
+    Train SAC for comparison, and SFP with the same α and hindsight as SAC:
         sfp train maze --method sac --steps 60000 --out runs/maze-sac
+        sfp train maze --prior room --match sac --steps 60000 --out runs/maze-same
 
-    Interrupted or killed, it goes on with the same bits:
+    A run that was interrupted or killed resumes, and ends with the same bits:
         sfp train maze --prior room --steps 60000 --out runs/maze --resume
 
     Args:
         task: a task (`sfp list tasks`), a Gymnasium id, or a .txt file with a map.
-        out: folder of the run: tables, TensorBoard events, checkpoints, the policy.
-        method: how to learn (`sfp list methods`).
-        prior: its folder, or the name of a shipped one.
-        data: recordings, for methods that learn from them in training (sac-bc, rlpd).
+        out: folder of the run, for tables, TensorBoard events, checkpoints, the policy.
+        method: the method to train with (`sfp list methods`).
+        prior: the folder of a prior, or the name of one that ships with sfp.
+        data: a dataset, for methods that learn from recordings (sac-bc, rlpd).
         seed: the same seed gives the same bits.
         preset: `paper` relabels goals (hindsight 4) for every method that can.
-        resume: go on with the run in `out`.
-        threads: for JAX; two runs with one each beat one run with two.
-        track: send every number to a tracker too.
+        match: take α, hindsight and schedule from the defaults of this method, so that
+            a comparison with it (`sac`) differs in the method alone.
+        resume: resume the run in --out.
+        threads: threads of JAX; two runs with one thread each are faster than one run
+            with two.
+        track: also send all metrics to this tracker.
         json: print one JSON document.
-        schedule: what happens when.
-        networks: sizes and optimisation.
-        mixture: how the prior is mixed in.
-        baselines: options of single baselines.
+        schedule: Steps, exploration, updates, evaluations.
+        networks: Sizes of the networks, and their optimisation.
+        mixture: Mixing the prior into the policy (method sfp and sfp-quick).
+        baselines: Options of single baselines.
     """
     from sfp.compute import keep_compiled, use_threads
 
     use_threads(threads)
     keep_compiled()
 
-    from sfp.training.evaluate import solved_at
     from sfp.training.run import train as run
     from sfp.training.track import track as start_tracking
+    from sfp.training.verdict import verdict
 
     groups = (schedule, networks, mixture, baselines)
     settings = {k: v for group in groups for k, v in asdict(group).items()}
@@ -81,24 +86,27 @@ def train(
             data=data,
             seed=seed,
             preset=preset,
+            match=match,
             out=out,
             resume=resume,
             listeners=(listen, *sent),
             progress=pulse,
             report=prepared,
+            say=say_note,
             **settings,
         )
     rows = [
         {key.removeprefix("eval/"): value for key, value in row.items()}
         for row in trained.evaluations[-5:]
     ]
-    solved = solved_at(trained.evaluations)
-    state = f"Solved at step {solved}." if solved is not None else "Not solved."
     show(
         rows,
         json=json,
         title=f"{method} on {task}: the last evaluations",
-        notes=[state, f"Look at it: sfp curves {out}; sfp evaluate {out}"],
-        solved_at=solved,
+        notes=[
+            verdict(trained.evaluations, trained.solved),
+            f"Look at it: sfp curves {out}; sfp evaluate {out}",
+        ],
+        solved_at=trained.solved_at,
         out=str(out),
     )

@@ -9,7 +9,8 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
 
 import tyro
 
@@ -36,6 +37,41 @@ SHORT = {
 """What is long in them."""
 
 
+PLAIN: dict[Any, str] = {int: "INT", float: "FLOAT", str: "NAME", Path: "PATH"}
+WORDS = tyro.constructors.ConstructorRegistry()
+"""How `--help` names values: an option that may be left out is no `{None}|INT`."""
+
+
+@WORDS.primitive_rule
+def _plain_value(
+    info: tyro.constructors.PrimitiveTypeInfo,
+) -> tyro.constructors.PrimitiveConstructorSpec[Any] | None:
+    """A number, a word or a path; where None is the default, it can be typed too."""
+    optional = type(None) in get_args(info.type)
+    kinds = [k for k in get_args(info.type) if k is not type(None)] if optional else []
+    (kind,) = kinds if len(kinds) == 1 else [info.type]
+    choices = tuple(map(str, get_args(kind))) if get_origin(kind) is Literal else None
+    if kind is not str and not (optional and (kind in PLAIN or choices)):
+        return None
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=f"{{{','.join(choices)}}}" if choices else PLAIN[kind],
+        instance_from_str=lambda words: (
+            None
+            if optional and words == ["None"]
+            else words[0]
+            if choices
+            else kind(words[0])
+        ),
+        is_instance=lambda value: (
+            (value in get_args(kind) if choices else isinstance(value, kind))
+            or (optional and value is None)
+        ),
+        str_from_instance=lambda value: [str(value)],
+        choices=(*choices, "None") if choices else None,
+    )
+
+
 def parse(commands: Mapping[str, Command], args: list[str], about: str) -> Call:
     """The call that a command line asks for; `about` begins `--help`."""
     first = args[0] if args else "--help"
@@ -43,7 +79,7 @@ def parse(commands: Mapping[str, Command], args: list[str], about: str) -> Call:
         raise unknown("command", first, commands, "See `sfp --help`.")
     said = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(said), WORDS:
             call = tyro.extras.subcommand_cli_from_dict(
                 {name: _later(command) for name, command in commands.items()},
                 prog="sfp",

@@ -16,6 +16,7 @@ from sfp.envs.maze import PointMaze
 from sfp.envs.parameters import base
 from sfp.envs.registry import get_task
 from sfp.envs.scale import ActionScale
+from sfp.envs.solved import threshold_of
 from sfp.envs.spaces import (
     GOAL_KEYS,
     Parts,
@@ -92,6 +93,8 @@ class Environment:
         self._limits = {key: limits_of(space) for key, space in vectors.items()}
         self.has_goals = bool(self.parts.goals)
         self.spec = make_spec(self.parts, len(self.low))
+        self.reward_threshold = threshold_of(env)
+        self.success_at_reset: bool | None = None
         self._where = "before the first reset"
         kinds = ("observation_space", "action_space")
         self._given = {kind: deepcopy(getattr(env, kind)) for kind in kinds}
@@ -109,8 +112,10 @@ class Environment:
         if test and isinstance(maze, PointMaze) and maze.goal_count > 1:
             options = {"options": {"goal": seed % maze.goal_count}}
         found = self._call(self.env.reset, seed=seed, **options)
-        observation, _ = self._unpacked(2, found)
+        observation, info = self._unpacked(2, found)
         self._check_spaces()
+        told = isinstance(info, Mapping)
+        self.success_at_reset = self._success(info) if told else None
         self._seed, self._steps = seed, 0
         return self._see(observation)
 
@@ -123,20 +128,21 @@ class Environment:
         observation, reward, terminated, truncated, info = self._unpacked(
             5, self._call(self.env.step, scaled.reshape(self._shape))
         )
-        if not isinstance(info, Mapping):
-            raise SfpError(
-                f"{self.name} gave the info {_short(info)} {self._where}: expected a "
-                "dict, {} if there is nothing to tell."
-            )
+        success = self._success(info)
         ended = self._flag("terminated", terminated)
-        success = info.get("is_success", info.get("success"))
         return Outcome(
             self._see(observation),
             self._number(reward),
             ended,
             self._flag("truncated", truncated) and not ended,
-            None if success is None else self._flag("is_success", success),
+            success,
         )
+
+    @property
+    def can_relabel(self) -> bool:
+        """Whether rewards can be computed for other goals."""
+        computes = self.has_goals and self.env.has_wrapper_attr("compute_reward")
+        return computes and not self.no_hindsight
 
     def rewards(self, achieved: np.ndarray, goal: np.ndarray) -> np.ndarray:
         self.check_hindsight()
@@ -269,6 +275,15 @@ class Environment:
                 f"{self._where}: expected the interface of Gymnasium 1."
             )
         return returned
+
+    def _success(self, info: Any) -> bool | None:
+        if not isinstance(info, Mapping):
+            raise SfpError(
+                f"{self.name} gave the info {_short(info)} {self._where}: expected a "
+                "dict, {} if there is nothing to tell."
+            )
+        told = info.get("is_success", info.get("success"))
+        return None if told is None else self._flag("is_success", told)
 
     def _number(self, reward: Any) -> float:
         value = self._call(np.asarray, reward, np.float64)

@@ -21,18 +21,19 @@ class MazeArena:
     """Points in a maze, all of which move at once."""
 
     dims = 2
-    returns = None
+    returns = paid = None
 
     def __init__(self, layout: Layout, count: int, rng: np.random.Generator):
         self._batch = MazeBatch(layout, count, rng)
         self._maze = self._batch.maze
         self.position = self._batch.position
         self._goal = self._maze.scale(self._batch.goal)
-        self.met = self._is_met()
+        self.began = self._is_met()
+        self.told = np.zeros(count)
 
     def step(self, actions: np.ndarray) -> np.ndarray:
         self.position = self._batch.step(actions)
-        self.met |= self._is_met()
+        self.told = np.maximum(self.told, self._is_met())
         return self.position
 
     def states(self) -> np.ndarray:
@@ -55,16 +56,16 @@ class HandArena:
     """
 
     dims = 4
-    returns = None
+    returns = paid = None
 
     def __init__(self, env: MetaWorld, count: int, rng: np.random.Generator):
         self._env, self._saved = env, []
         self.observations: list[dict[str, np.ndarray]] = []
-        self.met = np.zeros(count, bool)
+        self.told, self.began = np.zeros(count), np.zeros(count, bool)
         for i, seed in enumerate(rng.integers(2**31, size=count)):
             observation, info = env.reset(seed=int(seed))
             self.observations.append(observation)
-            self.met[i] = info["is_success"]
+            self.began[i] = info["is_success"]
             self._saved.append(env.save())
         self.position = self._hands()
 
@@ -72,7 +73,7 @@ class HandArena:
         for i, action in enumerate(np.asarray(actions, np.float32)):
             self._env.restore(self._saved[i])
             self.observations[i], *_, info = self._env.step(action)
-            self.met[i] |= info["is_success"]
+            self.told[i] = max(self.told[i], info["is_success"])
             self._saved[i] = self._env.save()
         self.position = self._hands()
         return self.position
@@ -111,11 +112,12 @@ class EnvironmentArena:
     ):
         self._environment, self._where = environment, where
         self.dims = environment.spec.action
-        self._seen = environment.reset(int(rng.integers(2**31)))
+        self._start = self._seen = environment.reset(int(rng.integers(2**31)))
         self._over = False
         self.position = self._positions()
-        self.met: np.ndarray = np.zeros(1, bool)
-        self.returns: np.ndarray | None = np.zeros(1)
+        self.began = np.array([bool(environment.success_at_reset)])
+        self.told, self.returns = np.full(1, np.nan), np.zeros(1)
+        self.paid = np.zeros(1)
         self._total = 0.0
 
     def step(self, actions: np.ndarray) -> np.ndarray:
@@ -123,12 +125,24 @@ class EnvironmentArena:
             outcome = self._environment.step(actions[0])
             self._seen = outcome.observed
             self._over = outcome.terminated or outcome.truncated
-            paid = outcome.reward > 0
-            self.met |= paid if outcome.success is None else outcome.success
+            if outcome.success is not None:
+                if outcome.success and self.told != 1.0:
+                    self.began |= self._began_there()
+                self.told = np.fmax(self.told, float(outcome.success))
             self._total += outcome.reward
             self.returns = np.array([self._total])
+            self.paid = np.maximum(self.paid, outcome.reward > 0)
             self.position = self._positions()
         return self.position
+
+    def _began_there(self) -> bool:
+        """Whether the start is rewarded as the first success is, by the same goal."""
+        environment, goal = self._environment, self._start.obs.goal
+        if not environment.can_relabel or not np.array_equal(goal, self._seen.obs.goal):
+            return False
+        both = np.stack([self._start.achieved, self._seen.achieved])
+        before, now = environment.rewards(both, np.stack([goal, goal]))
+        return bool(before >= now)
 
     def states(self) -> np.ndarray:
         return np.concatenate([*self._seen.obs[:2]])[None]
@@ -138,7 +152,11 @@ class EnvironmentArena:
 
 
 Arena: TypeAlias = MazeArena | HandArena | EnvironmentArena
-"""Rollouts in a task: where they are, which have met its goal, what they return."""
+"""Rollouts in a task.
+
+`told` is 1 or 0 as the environment tells success, NaN where it does not; `began` says
+which rollouts began at their goal; `paid` says which have met a reward above 0.
+"""
 
 
 def reachable(layout: Layout, per_axis: int = PER_AXIS) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
+from sfp.envs.solved import Solved
 from sfp.envs.suites import EPISODE_STEPS
 from sfp.errors import SfpError, at_least, unknown
 from sfp.exploration.arena import Act, Arena, EnvironmentArena
@@ -30,6 +31,8 @@ from sfp.types import Paths, Sequences
 
 TRAJECTORIES = 20
 REPETITIONS = 10
+RESETS = 9
+"""With the seed, the random stream of resets, which all explorers share."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,11 @@ class Exploration:
         gyration: one value per repetition, divided by δ².
         gyration_printed: the same divided by δ, as the paper's formula is printed, in
             the paper's tasks.
-        success: share of trajectories that met the task's goal, per repetition.
+        success: share of trajectories that solved the task (`sfp.envs.solved.Solved`)
+            and did not begin at its goal, per repetition; None if nothing says so.
         returns: their mean return, per repetition, where rewards are known.
+        rewarded: share of them with a reward above 0, per repetition, likewise.
+        began: share of trajectories that began at the goal.
     """
 
     name: str
@@ -103,14 +109,16 @@ class Exploration:
     coverage: np.ndarray
     gyration: np.ndarray
     gyration_printed: np.ndarray | None
-    success: np.ndarray
+    success: np.ndarray | None
     returns: np.ndarray | None = None
+    rewarded: np.ndarray | None = None
+    began: float = 0.0
 
     def row(self) -> dict[str, str | float]:
         """One line of the table: mean and standard deviation over repetitions."""
         row: dict[str, str | float] = {"explorer": self.name}
-        metrics = ("coverage", "gyration", "gyration_printed", "success", "returns")
-        for metric in metrics:
+        metrics = ("coverage", "gyration", "gyration_printed", "success", "rewarded")
+        for metric in (*metrics, "returns"):
             values = getattr(self, metric)
             if values is None:
                 continue
@@ -129,11 +137,13 @@ def explore(
     repetitions: int = REPETITIONS,
     seed: int = 0,
     position: Sequence[int] = (),
+    solved_at: float | None = None,
     progress: Callable[[], None] = lambda: None,
 ) -> list[Exploration]:
     """Let explorers walk a task and measure how well they cover it (Table 1).
 
-    An explorer's walk depends on the seed and its own name only, not on the others.
+    All explorers begin their trajectories with the same resets. Their actions depend on
+    the seed and their own name only, not on the others.
 
     Args:
         task: a point-maze or a Meta-World task (the paper's table has `room-large` and
@@ -146,6 +156,9 @@ def explore(
         seed: decides everything.
         position: of an environment of your own: which numbers of the observation say
             where one is; none is the achieved goal, or all of it.
+        solved_at: of an environment of your own: the return from which on a trajectory
+            is a success; None is what the environment tells, or where it does not, its
+            spec's reward_threshold.
         progress: called once per step of each explorer; in an environment of your own,
             where walks go one after the other, of each walk.
     """
@@ -157,6 +170,9 @@ def explore(
         if name not in EXPLORERS:
             raise unknown("explorer", name, EXPLORERS, "See `sfp list explorers`.")
     place = find_place(task, position)
+    if solved_at is not None and place.is_known:
+        raise SfpError(f"{place.name} tells success by itself: leave out solved_at.")
+    rule = Solved(solved_at, place.environment.reward_threshold)
     if explorers is None:
         explorers = ("uniform", "scripted") if place.is_known else ("uniform",)
     elif "scripted" in explorers and not place.is_known:
@@ -172,17 +188,37 @@ def explore(
     if not walks:
         return []
     paths, box = place.measured([walk.paths for walk in walks])
+    succeeded = _successes(walks, rule)
     return [
-        _score(name, walk._replace(paths=path), box, repetitions)
-        for name, walk, path in zip(chosen, walks, paths, strict=True)
+        _score(name, walk._replace(paths=path), success, box, repetitions)
+        for name, walk, path, success in zip(
+            chosen, walks, paths, succeeded, strict=True
+        )
     ]
 
 
+def success_notes(explorations: Sequence[Exploration]) -> list[str]:
+    """What a table of explorers does not say of success by itself."""
+    if explorations and explorations[0].success is None:
+        return [
+            "There is no success: the environment tells none and its spec has no "
+            "reward_threshold. --solved-at RETURN sets one."
+        ]
+    began = max((walks.began for walks in explorations), default=0.0)
+    return [
+        f"{began:.1%} of the trajectories began at their goal: they are no success."
+    ] * (began > 0)
+
+
 class Rollouts(NamedTuple):
+    """What an `Arena` tells at its end; `returns` and `paid` are NaN if unknown."""
+
     paths: Paths
     actions: Sequences
-    met: np.ndarray
-    returns: np.ndarray | None
+    told: np.ndarray
+    began: np.ndarray
+    returns: np.ndarray
+    paid: np.ndarray
 
 
 def _roll_out(
@@ -195,8 +231,9 @@ def _roll_out(
 ) -> Rollouts:
     count, steps = size
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    resets = np.random.default_rng([seed, RESETS])
     made = []
-    for arena in place.arenas(count, rng):
+    for arena in place.arenas(count, resets):
         act = _acting(explorer, arena, rng)
         paths = np.empty((len(arena.position), steps + 1, arena.position.shape[1]))
         actions = np.empty((len(paths), steps, arena.dims))
@@ -205,14 +242,31 @@ def _roll_out(
             actions[:, t] = act()
             paths[:, t + 1] = arena.step(actions[:, t])
             progress()
-        made.append(Rollouts(paths, actions, arena.met, arena.returns))
-    paid = [walks.returns for walks in made if walks.returns is not None]
-    return Rollouts(
-        np.concatenate([walks.paths for walks in made]),
-        np.concatenate([walks.actions for walks in made]),
-        np.concatenate([walks.met for walks in made]),
-        np.concatenate(paid) if paid else None,
-    )
+        unknown = np.full(len(paths), np.nan)
+        paid = unknown if arena.paid is None else arena.paid
+        returns = unknown if arena.returns is None else arena.returns
+        made.append(Rollouts(paths, actions, arena.told, arena.began, returns, paid))
+    return Rollouts(*map(np.concatenate, zip(*made, strict=True)))
+
+
+def _successes(
+    walks: Sequence[Rollouts], rule: Solved
+) -> list[np.ndarray] | list[None]:
+    """Which trajectories solved the task, by the rule; None if nothing says so."""
+    found = [
+        [
+            rule(None if np.isnan(told) else told, total)
+            for told, total in zip(rolled.told, rolled.returns, strict=True)
+        ]
+        for rolled in walks
+    ]
+    if all(one is None for judged in found for one in judged):
+        return [None for _ in walks]
+    # Some environments speak of success only when there is one.
+    return [
+        np.array([bool(one) for one in judged]) & ~rolled.began
+        for judged, rolled in zip(found, walks, strict=True)
+    ]
 
 
 def _acting(explorer: Explorer | None, arena: Arena, rng: np.random.Generator) -> Act:
@@ -230,11 +284,23 @@ def _acting(explorer: Explorer | None, arena: Arena, rng: np.random.Generator) -
     return act
 
 
-def _score(name: str, walks: Rollouts, box: Box, repetitions: int) -> Exploration:
-    paths, actions, met, returns = walks
+def _score(
+    name: str,
+    walks: Rollouts,
+    success: np.ndarray | None,
+    box: Box,
+    repetitions: int,
+) -> Exploration:
+    paths, actions, _, began, returns, paid = walks
     by_repetition = paths.reshape(repetitions, -1, *paths.shape[1:])
     low, high = box.low, box.high
     diagonal = float(np.linalg.norm(high - low))
+
+    def shares(values: np.ndarray | None) -> np.ndarray | None:
+        if values is None or np.isnan(values).any():
+            return None
+        return values.reshape(repetitions, -1).mean(axis=1)
+
     return Exploration(
         name,
         paths,
@@ -244,12 +310,12 @@ def _score(name: str, walks: Rollouts, box: Box, repetitions: int) -> Exploratio
         ),
         gyration=np.array([gyration(p, diagonal) for p in by_repetition]),
         gyration_printed=None
-        if returns is not None
+        if not np.isnan(returns).any()
         else np.array(
             [gyration(p, diagonal, normaliser="printed") for p in by_repetition]
         ),
-        success=met.reshape(repetitions, -1).mean(axis=1),
-        returns=None
-        if returns is None
-        else returns.reshape(repetitions, -1).mean(axis=1),
+        success=shares(success),
+        returns=shares(returns),
+        rewarded=shares(paid),
+        began=float(began.mean()),
     )

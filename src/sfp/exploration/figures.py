@@ -72,7 +72,8 @@ def trajectory_figure(
         row = exploration.row()
         told = f"coverage {row['coverage']:.2f}, $U_g^2$ {row['gyration']:.4f}"
         if exploration.returns is not None:
-            told = f"success {row['success']:.2f}, {told}"
+            metric = "rewarded" if exploration.success is None else "success"
+            told = f"{metric} {row[metric]:.2f}, {told}"
         axis.set_title(f"{exploration.name}: {told}", fontsize=10)
     return figure
 

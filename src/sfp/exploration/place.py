@@ -170,8 +170,8 @@ def _any_place(env: gym.Env, name: str | None, position: Sequence[int]) -> Place
         limit or EPISODE_STEPS,
         (said[0], said[1]) if len(said) > 1 else ("time", said[0]),
         [
-            "success is the share of episodes with one, as the environment tells it; "
-            "where it does not, with a reward above 0.",
+            "success is the share of episodes that solve the task, as in training; "
+            "rewarded is the share of those with a reward above 0.",
             f"Positions are {of}s, scaled to the box that all of these walks span: "
             "what can be reached is not known, so compare coverage within this table "
             "only.",

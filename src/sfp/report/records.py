@@ -11,13 +11,14 @@ from typing import Any
 
 from sfp.config import DEFAULTS
 from sfp.documents import read_json
+from sfp.envs.solved import Solved, as_return, known_threshold
 from sfp.errors import SfpError
-from sfp.training.evaluate import solved_at
 from sfp.training.folder import CONFIG, FINISHED, UNTOLD, VERSIONS, check_run
 from sfp.training.log import Row, read_table
+from sfp.training.verdict import solved_at
 
 WROTE = "Expected what `sfp train` wrote."
-APART = ("steps", "until_solved", "threads")
+APART = ("steps", "until_solved", "solved_at", "threads", "reward_threshold")
 """Settings that make no other variant of a method: how long, and on what."""
 
 
@@ -58,8 +59,22 @@ class RunRecord:
         return max((int(row["step"] or 0) for row in rows), default=0)
 
     @property
+    def rule(self) -> Solved:
+        """When its task is solved; earlier versions did not keep the threshold."""
+        held = self.settings
+        usual = None if held.get("env") else known_threshold(self.task)
+        kept = held.get("reward_threshold", usual)
+        return Solved(as_return(held.get("solved_at")), as_return(kept))
+
+    @property
+    def line(self) -> float | None:
+        """The mean return that solves its task; None if success does."""
+        told = any(row["eval/success_rate"] is not None for row in self.eval)
+        return self.rule.line(told=told)
+
+    @property
     def solved_at(self) -> int | None:
-        return solved_at(self.eval)
+        return solved_at(self.eval, self.rule)
 
 
 def read_runs(folders: Sequence[Path]) -> list[RunRecord]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
+import gymnasium as gym
 import numpy as np
 
 from sfp.agents.controller import Controller
 from sfp.envs.adapter import Environment, Observed, make_env
-from sfp.errors import SfpError
+from sfp.errors import SfpError, reason
 from sfp.training.log import Row
 from sfp.training.trained import Trained, episode_rng
 from sfp.training.video import RATE, Film
@@ -121,7 +122,7 @@ def evaluate_policy(
 
     def watch() -> None:
         if film and next(steps) % every == 0:
-            film(_picture(env.render(), task))
+            film(_image(env, task))
         progress()
 
     result = evaluate(environment, trained.controller, episodes, watch=watch)
@@ -129,19 +130,17 @@ def evaluate_policy(
     return result
 
 
-def _picture(rendered: object, task: str) -> Image:
-    picture = np.asarray(rendered)
-    if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
+def _image(env: gym.Env, task: str) -> Image:
+    try:
+        image = np.asarray(env.render())
+    except Exception as error:  # it is not our code: it may raise anything
         raise SfpError(
-            f"{task} renders no RGB pictures (received {picture.dtype} of shape "
-            f"{picture.shape}): leave out --video."
+            f"{task} cannot be rendered ({reason(error)}): install what it needs, or "
+            "leave out --video."
+        ) from error
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
+        raise SfpError(
+            f"{task} renders no RGB images (received {image.dtype} of shape "
+            f"{image.shape}): leave out --video."
         )
-    return picture
-
-
-def solved_at(rows: Sequence[Row]) -> int | None:
-    """The first of two evaluations in a row that succeeded in every episode."""
-    for first, second in itertools.pairwise(rows):
-        if first["eval/success_rate"] == second["eval/success_rate"] == 1.0:
-            return int(first["step"] or 0)
-    return None
+    return image

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +21,12 @@ from sfp.files import (
     write_sums,
 )
 from sfp.training.log import TABLES
+from sfp.versions import version
 
 PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 CONFIG, VERSIONS, FINISHED = "config.json", "versions.json", "finished.json"
 REMEDY = "Choose another --out."
-UNTOLD = ("beside",)
+UNTOLD = ("beside", "reward_threshold")
 """What the config of an earlier version does not tell, and cannot be asked for."""
 
 

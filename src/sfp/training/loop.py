@@ -15,11 +15,13 @@ from sfp.config import Schedule
 from sfp.data.batch import Batch
 from sfp.data.replay import EpisodeReplay
 from sfp.envs.adapter import Environment
+from sfp.envs.solved import Solved
 from sfp.errors import Interrupted, SfpError
 from sfp.training.checkpoint import Checkpoints
-from sfp.training.evaluate import evaluate, solved_at
+from sfp.training.evaluate import evaluate
 from sfp.training.log import Clock, Log
 from sfp.training.rollout import Rollout
+from sfp.training.verdict import solved_at
 
 
 def train(
@@ -47,6 +49,7 @@ def train(
     )
     schedule = rollout.schedule
     owed = 0
+    rule = Solved(schedule.solved_at, environment.reward_threshold)
 
     def like(meta: dict[str, Any]) -> dict[str, Any]:
         rollout.check(meta)
@@ -74,7 +77,7 @@ def train(
             checkpoints.save(rollout.step, _tree(state, rollout, meta), meta, replay)
 
     def done() -> bool:
-        solved = schedule.until_solved and solved_at(log.rows["eval"]) is not None
+        solved = schedule.until_solved and solved_at(log.rows["eval"], rule) is not None
         return solved or rollout.step >= schedule.steps
 
     while not done():

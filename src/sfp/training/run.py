@@ -7,7 +7,7 @@ import hashlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +17,16 @@ import numpy as np
 
 from sfp.agents.base import Agent
 from sfp.agents.controller import Warped
-from sfp.agents.methods import Ingredients, Method, get_method
+from sfp.agents.methods import Ingredients, get_method
 from sfp.agents.own import OWN, called_agent, check_no_ingredients, make_agent
 from sfp.compute import check_memory, threads
-from sfp.config import Networks, Schedule, settle
+from sfp.config import Networks, Schedule
 from sfp.data.replay import EpisodeReplay
 from sfp.data.trajectories import Trajectories
 from sfp.envs.adapter import Environment, make_env
 from sfp.envs.identity import identify
 from sfp.envs.registry import canonical, suite_of
+from sfp.envs.solved import Solved
 from sfp.errors import SfpError, at_least, unknown
 from sfp.files import locked, sweep_all
 from sfp.observation import Spec
@@ -33,10 +34,10 @@ from sfp.priors.base import Prior
 from sfp.priors.compatibility import check_prior
 from sfp.priors.store import fingerprint, load_prior, make_card
 from sfp.training.checkpoint import Checkpoints
-from sfp.training.evaluate import solved_at
 from sfp.training.folder import FINISHED, check_config, check_folder, finish
 from sfp.training.log import Listener, Log, read_table
 from sfp.training.loop import train as loop
+from sfp.training.match import Given, as_another, differences, fill
 from sfp.training.recordings import fitting_recordings
 from sfp.training.settings import HELP, configure
 from sfp.training.trained import Trained, make_spec
@@ -60,6 +61,7 @@ class Run:
         options: settings that belong to the method.
         env: what the task's name does not say of the environment.
         beside: fingerprint of the states beside the recorded actions, if any.
+        reward_threshold: of the environment's spec.
     """
 
     task: str
@@ -73,6 +75,12 @@ class Run:
     options: dict[str, Any]
     env: str | None = None
     beside: str | None = None
+    reward_threshold: float | None = None
+
+    @property
+    def solved(self) -> Solved:
+        """The rule by which the run solves its task."""
+        return Solved(self.schedule.solved_at, self.reward_threshold)
 
 
 def train(
@@ -84,12 +92,14 @@ def train(
     data: str | Path | Trajectories | None = None,
     seed: int = 0,
     preset: str = "default",
+    match: str | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     eval_env: str | gym.Env | None = None,
     listeners: tuple[Listener, ...] = (),
     progress: Callable[[int], None] = lambda step: None,
     report: Callable[[float], None] = lambda share: None,
+    say: Callable[[str], None] = lambda line: None,
     **settings: Any,
 ) -> Trained:
     """Learn a task.
@@ -103,6 +113,8 @@ def train(
         data: recordings or their name, for methods that learn from them in training.
         seed: the same seed gives the same bits.
         preset: `default`, or `paper`: hindsight 4 for every method that allows it.
+        match: take α, hindsight and schedule from the defaults of this method, so that
+            a comparison with it (`sac`) differs in the method alone.
         out: folder of the run: tables, events, checkpoints, the policy. Without it
             nothing is written.
         resume: resume the run in `out`.
@@ -110,6 +122,7 @@ def train(
         listeners: called with the step and every new row.
         progress: called with the step after every iteration.
         report: called with the share that is done of what comes before the first step.
+        say: called with a sentence about settings that people overlook, or "".
         **settings: fields of `Schedule`, `Networks`, `Mixture` and `Baselines`.
 
     Returns:
@@ -141,12 +154,11 @@ def train(
         check_prior(prior, called, environment)
     if data is not None:
         data = fitting_recordings(data, method, chosen, environment)
-    schedule = settle(schedule, chosen.defaults)
-    networks = settle(networks, chosen.defaults)
-    mixture = settle(mixture, chosen.defaults)
-    schedule = _relabelled(schedule, method, chosen, environment, preset, suite)
-    if networks.alpha is None:
-        networks = replace(networks, alpha=_of(chosen.alpha, suite))
+    usual = as_another(chosen, match) if match else chosen
+    given = Given(schedule, networks, mixture)
+    filled = fill(given, method, usual, environment, preset)
+    say(differences(given, filled, method, environment, preset))
+    schedule, networks, mixture = filled
     if agent is not None:
         made = make_agent(agent, environment.spec, saved=out is not None)
     else:
@@ -165,6 +177,7 @@ def train(
         options={name: flat[name] for name in chosen.options},
         env=identify(env) or None,
         beside=_beside(data) if data is not None else None,
+        reward_threshold=environment.reward_threshold,
     )
     environments = environment, test_environment
     replay = made.replay(schedule, environment)
@@ -178,6 +191,7 @@ def train(
         if (folder / FINISHED).is_file():
             trained = Trained.load(folder)
             trained.evaluations = read_table(folder, "eval")
+            trained.solved = run.solved
             return trained
 
         def checked(step: int) -> None:
@@ -220,39 +234,15 @@ def _run(
         )
     actor = jax.tree.map(np.asarray, agent.actor(state))
     trained = Trained(agent.controller(actor), spec)
-    trained.evaluations = log.rows["eval"]
+    trained.evaluations, trained.solved = log.rows["eval"], run.solved
     if folder and checkpoints:
         trained.save(folder / "policy", force=True)
         last = checkpoints.meta(checkpoints.steps()[-1])
-        end = {"step": last["step"], "solved_at": solved_at(log.rows["eval"])}
+        end = {"step": last["step"], "solved_at": trained.solved_at}
         end["first_reward"] = last["first_reward"]
         end["exact"] = last["exact"]  # whether the same seed gives the same bits
         finish(folder, end, last)
     return trained
-
-
-def _relabelled(
-    schedule: Schedule,
-    method: str,
-    chosen: Method,
-    environment: Environment,
-    preset: str,
-    suite: str,
-) -> Schedule:
-    """The schedule with its hindsight settled, if the method and the goals allow it."""
-    if schedule.hindsight and not chosen.relabels:
-        raise SfpError(
-            f"method {method} allows no hindsight: under another goal its actions mean "
-            "something else. Leave hindsight out."
-        )
-    if schedule.hindsight is None:
-        paper = preset == "paper" and chosen.relabels
-        default = 4.0 if paper else _of(chosen.hindsight, suite)
-        can = environment.has_goals and not environment.no_hindsight
-        schedule = replace(schedule, hindsight=default if can else 0.0)
-    if schedule.hindsight:
-        environment.check_hindsight()
-    return schedule
 
 
 def _again(env: str | gym.Env) -> gym.Env:
@@ -279,10 +269,6 @@ def _beside(data: Trajectories) -> str:
     for column in data.columns[1:]:
         digest.update(np.ascontiguousarray(getattr(data, column)).tobytes())
     return digest.hexdigest()[:16]
-
-
-def _of(table: Any, suite: str) -> float:
-    return table.get(suite, table[""])
 
 
 @contextlib.contextmanager

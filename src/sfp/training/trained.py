@@ -19,6 +19,7 @@ from sfp.config import Networks
 from sfp.documents import as_record, read_json
 from sfp.envs.adapter import Environment, as_type
 from sfp.envs.scale import ActionScale
+from sfp.envs.solved import Solved
 from sfp.envs.spaces import as_image, channels_first
 from sfp.errors import SfpError
 from sfp.files import atomic_folder, verify_checksums
@@ -28,6 +29,8 @@ from sfp.observation import Obs, Spec
 from sfp.priors.base import Prior
 from sfp.priors.store import load_prior, make_card, save_prior
 from sfp.training.log import Row
+from sfp.training.predictor import Predictor
+from sfp.training.verdict import solved_at
 
 CONFIG, WEIGHTS, FLOW = "config.json", "policy.safetensors", "flow"
 DEEPEST = 1000
@@ -106,11 +109,13 @@ class Trained:
             them: call `reset` when an episode begins.
         spec: its sizes and units.
         evaluations: the rows of `eval.csv` of the run it comes from.
+        solved: the rule by which that run solves its task.
     """
 
     controller: Any
     spec: PolicySpec
     evaluations: list[Row] = field(default_factory=list)
+    solved: Solved = Solved()  # noqa: RUF009  (frozen)
 
     def __post_init__(self):
         self._draw = jax.jit(
@@ -118,6 +123,11 @@ class Trained:
         )
         self._rng = np.random.default_rng(0)
         self.reset()
+
+    @property
+    def solved_at(self) -> int | None:
+        """The step at which its run solved the task; None if it did not."""
+        return solved_at(self.evaluations, self.solved)
 
     @property
     def policy(self) -> Policy:
@@ -159,6 +169,13 @@ class Trained:
         actions = as_type(actions, self.spec.action_type)
         actions = actions.reshape(len(features), *self.spec.action_shape)
         return actions[0] if single else actions
+
+    def as_sb3(self) -> Predictor:
+        """The same policy with the `predict` that Stable-Baselines3 calls.
+
+        It returns `(action, state)`: `evaluate_policy(policy.as_sb3(), env)`.
+        """
+        return Predictor(self)
 
     def _through_flow(self, warped: Warped, units: np.ndarray, seen: Obs) -> np.ndarray:
         past = self._memory

@@ -1,0 +1,103 @@
+"""Defaults of methods: what each takes where nothing is said, and how two compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import NamedTuple
+
+from sfp.agents.methods import METHODS, Method
+from sfp.config import Mixture, Networks, Schedule, settle
+from sfp.envs.adapter import Environment
+from sfp.envs.registry import suite_of
+from sfp.errors import SfpError, unknown
+
+REFERENCE = "sac"
+"""The method that others are compared with."""
+
+METHODS_OWN = {"warmup_by", "td_value", "commit"}
+"""Settings that are part of what a method is, and the same in no comparison."""
+
+
+class Given(NamedTuple):
+    """Settings that methods may have defaults of their own for."""
+
+    schedule: Schedule
+    networks: Networks
+    mixture: Mixture
+
+
+def as_another(method: Method, match: str) -> Method:
+    """The method with the defaults of another one, for a comparison that is fair."""
+    if match not in METHODS:
+        raise unknown("method", match, METHODS, "See `sfp list methods`.")
+    other = METHODS[match]
+    hindsight = other.hindsight if method.relabels else method.hindsight
+    own = {key: method.defaults[key] for key in METHODS_OWN & method.defaults.keys()}
+    defaults = {**other.defaults, **own}
+    return replace(method, alpha=other.alpha, hindsight=hindsight, defaults=defaults)
+
+
+def fill(
+    given: Given, name: str, method: Method, environment: Environment, preset: str
+) -> Given:
+    """The settings with nothing left open: the method's own defaults, by suite."""
+    schedule = settle(given.schedule, method.defaults)
+    networks = settle(given.networks, method.defaults)
+    mixture = settle(given.mixture, method.defaults)
+    suite = suite_of(environment.env)
+    schedule = _relabelled(schedule, name, method, environment, preset, suite)
+    if networks.alpha is None:
+        networks = replace(networks, alpha=_of(method.alpha, suite))
+    return Given(schedule, networks, mixture)
+
+
+def differences(
+    given: Given, filled: Given, name: str, environment: Environment, preset: str
+) -> str:
+    """In which settings a method differs from SAC, in a sentence; empty if in none."""
+    if name not in METHODS or (given.schedule.hindsight and not environment.has_goals):
+        return ""
+    usual = fill(given, REFERENCE, METHODS[REFERENCE], environment, preset)
+    own, theirs = (asdict(g.schedule) | asdict(g.networks) for g in (filled, usual))
+    found = [
+        f"{key} {own[key]:g} ({REFERENCE}: {value:g})"
+        if isinstance(value, float) and isinstance(own[key], float)
+        else f"{key} {own[key]} ({REFERENCE}: {value})"
+        for key, value in theirs.items()
+        if own[key] != value and key not in METHODS_OWN
+    ]
+    if not found:
+        return ""
+    return (
+        f"{name} and {REFERENCE} differ in more than the method here: "
+        f"{', '.join(found)}. --match {REFERENCE} makes them equal."
+    )
+
+
+def _relabelled(
+    schedule: Schedule,
+    name: str,
+    method: Method,
+    environment: Environment,
+    preset: str,
+    suite: str,
+) -> Schedule:
+    """The schedule with its hindsight settled, if the method and the goals allow it."""
+    if schedule.hindsight and not method.relabels:
+        raise SfpError(
+            f"method {name} allows no hindsight: under another goal its actions mean "
+            "something else. Leave hindsight out."
+        )
+    if schedule.hindsight is None:
+        paper = preset == "paper" and method.relabels
+        default = 4.0 if paper else _of(method.hindsight, suite)
+        can = environment.has_goals and not environment.no_hindsight
+        schedule = replace(schedule, hindsight=default if can else 0.0)
+    if schedule.hindsight:
+        environment.check_hindsight()
+    return schedule
+
+
+def _of(table: Mapping[str, float], suite: str) -> float:
+    return table.get(suite, table[""])
