@@ -100,9 +100,9 @@ def test_walks_are_what_the_environment_saw():
 
 def test_success_is_told_where_the_environment_tells_it():
     env = Lift(tells=True)
-    (walk,) = explore(env, **SIZE)
-    far = np.array([np.abs(e[-1][1]).max() > 3 for e in env.log]).reshape(2, 3)
-    right = np.array([e[-1][1][0] > 0 for e in env.log]).reshape(2, 3)
+    (walk,) = explore(env, **SIZE | {"trajectories": 20})
+    far = np.array([np.abs(e[-1][1]).max() > 3 for e in env.log]).reshape(2, 20)
+    right = np.array([e[-1][1][0] > 0 for e in env.log]).reshape(2, 20)
     np.testing.assert_allclose(walk.success, (far & right).mean(axis=1))
     np.testing.assert_allclose(walk.returns, far.mean(axis=1))
     assert walk.success.sum() < walk.returns.sum()
