@@ -9,9 +9,10 @@ import sfp
 from probes import linear_prior
 from sfp.priors.acting import numpy_inverse
 from sfp.priors.base import CLAMP
-from sfp.priors.realnvp import PARROT, FlowSize, RealNVP
+from sfp.priors.realnvp import FlowSize, RealNVP
 
 SMALL = FlowSize(layers=3, width=8)
+SHARED = FlowSize(layers=2, width=8, encoder="shared", normalise=False)
 
 
 def settled(dims, context, size):
@@ -33,17 +34,18 @@ def settled(dims, context, size):
     )
 
 
-@pytest.mark.parametrize("dims", [1, 2, 3, 4])
-@pytest.mark.parametrize("size", [SMALL, PARROT], ids=["own", "shared"])
+@pytest.mark.slow
+@pytest.mark.parametrize(("dims", "size"), [(1, SMALL), (3, SMALL), (3, SHARED)])
 def test_the_inverse_is_that_of_the_flow(dims, size):
     flow = settled(dims, 5, size)
     rng = np.random.default_rng(0)
     inverse = numpy_inverse(flow)
+    slow = jax.jit(lambda noise, context: flow.inverse(noise, context))
     for _ in range(3):
         noise, context = rng.standard_normal(dims), rng.uniform(-1, 1, 5)
         noise, context = noise.astype(np.float32), context.astype(np.float32)
         made = inverse(noise, context)
-        expected = flow.inverse(jnp.asarray(noise), jnp.asarray(context))
+        expected = slow(noise, context)
         np.testing.assert_allclose(made, expected, rtol=1e-4, atol=1e-4)
         assert made.dtype == np.float32
 

@@ -220,8 +220,8 @@ def test_the_numbers_can_be_saved(open_page):
 
 def test_a_configuration_opens_from_the_table(open_page):
     page = open_page()
-    page.locator("#runs").get_by_role("link", name="#2").first.click()
-    page.locator("#config-2[open]").wait_for()
+    page.locator("#_runs").get_by_role("link", name="#2").first.click()
+    page.locator("#_config-2[open]").wait_for()
 
 
 def test_without_a_script_the_curves_are_there(open_page):

@@ -119,8 +119,8 @@ def test_what_readers_should_know(tmp_path):
     notes = " ".join(found.notes)
     assert "d and a are both sfp on maze with seed 0: only a counts." in notes
     assert "runs end at different steps (600, 800)" in notes
-    assert "seed 2 is at 200 steps, not finished; it is drawn but not counted" in notes
-    assert "sfp on room: no run is finished" in notes
+    assert "seed 2 was stopped at 200 steps; it is drawn but not counted" in notes
+    assert "sfp on room: seed 0 was stopped at 800 steps; what is shown" in notes
     assert "sac on room: seed 0 has no evaluation yet" in notes
     assert "sac is not in the averages over tasks: no results on maze, room" in notes
     final = next(f for f in found.finals if f.task == "maze")

@@ -169,7 +169,9 @@ def test_folders_of_runs_without_one_are_named(tmp_path):
     (runs / "begun").mkdir()
     (runs / "begun" / "lock").touch()
     (runs / "stranger").mkdir()
-    (runs / "stranger" / "params.json").write_text("{}")
+    (runs / "stranger" / "params.yaml").write_text("{}")
+    (runs / "figures").mkdir()
+    (runs / "figures" / "curves.png").touch()
     make_run(runs / "deeper" / "here", seed=5)
     names = ("begun", "maze-sfp-s0", 300 * "x")
     make_experiment(tmp_path, cells=[{"folder": f"runs/{name}"} for name in names])
@@ -292,7 +294,7 @@ def test_names_stand_for_one_section_each(tmp_path):
     for folder, name in (("a", "Runs"), ("b", "x y"), ("c", "x-y"), ("d", "../..")):
         make_experiment(tmp_path, folder, name=name)
     names = [section.name for section in read_results(tmp_path).sections]
-    assert names == ["runs-2", "x-y", "x-y-2", "section"]
+    assert names == ["runs", "x-y", "x-y-2", "section"]
 
 
 def test_explorations_join_the_runs(tmp_path):

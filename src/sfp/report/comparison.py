@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sfp.envs.registry import get_task
+from sfp.errors import SfpError
 from sfp.report.binomial import limits
 from sfp.report.claims import MEASURES, Checked, Claim, check
 from sfp.report.experiment import Section
@@ -130,6 +132,11 @@ class Comparison:
         pairs = [(label, one.pair) for label, one in self.against.items()]
         return [(label, p.better) for label, p in pairs if p and p.better is not None]
 
+    def solving_return(self, task: str) -> float | None:
+        """The return that counts as solved on a task; None if success does."""
+        lines = {run.line for g in self.groups if g.task == task for run in g.runs}
+        return lines.pop() if len(lines) == 1 else None
+
     def least_height(self, task: str, metric: str) -> float:
         """How high a panel must reach: as the highest, if its own is a trifle to it."""
         heights = {t: _height(c) for (t, m), c in self.panels.items() if m == metric}
@@ -166,8 +173,12 @@ def compare(
             drawn = [curve(group, metric, rng, protocol) for group in kin]
             if kept := [one for one in drawn if one is not None]:
                 panels[task, metric] = kept
-    averaged = section.tasks or tasks
+    averaged = section.tasks or (tasks if _alike(tasks) else tasks[:1])
     whole, gaps = _whole(groups, averaged, labels)
+    if not section.tasks and len(tasks) > 1 and not _alike(tasks):
+        gaps = [
+            "There are no averages over tasks: their rewards are of different kinds."
+        ]
     against = _against(groups, labels, rng, protocol)
     claims = check(section.claims, groups, rng, protocol)
     return Comparison(
@@ -322,6 +333,17 @@ def _overall(
         if kept := [one for one in found if one is not None]:
             overall[name] = kept
     return overall
+
+
+def _alike(tasks: Sequence[str]) -> bool:
+    """Whether returns can be averaged: all tasks are of one suite of ours."""
+    suites = set()
+    for task in tasks:
+        try:
+            suites.add(get_task(task).suite or task)
+        except SfpError:  # an environment made in Python, or a map that is not here
+            suites.add(task)
+    return len(suites) <= 1
 
 
 def _reference(groups: Sequence[Group]) -> str:

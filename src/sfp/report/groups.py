@@ -75,7 +75,14 @@ class Group:
         return [run for run in self.runs if run.seed in held]
 
     def finals(self) -> np.ndarray:
-        return np.array([final(values) for _, values in self.lines("return").values()])
+        """Every run's final return; the climb of one that ended solved is no part."""
+        found = []
+        for run in self.scored:
+            steps, values = line(run, "return")
+            if run.ended_solved:
+                values = values[steps >= (run.solved_at or 0)]
+            found.append(final(values))
+        return np.array(found)
 
     def times(self) -> np.ndarray:
         """Every run's (step, 1) at which it was solved, or (end, 0) if it was not."""
@@ -241,11 +248,15 @@ def _oddities(group: Group) -> list[str]:
             "that all have, final values are each run's own."
         )
     if not group.finished:
-        found.append(f"{name}: no run is finished; what is shown is not final.")
+        found += [
+            f"{name}: seed {run.seed} {run.state} at {run.steps:,} steps; what is "
+            "shown of it is not final."
+            for run in group.runs
+        ]
     for run in group.unfinished:
         found.append(
-            f"{name}: seed {run.seed} is at {run.steps:,} steps, not finished; "
-            "it is drawn but not counted."
+            f"{name}: seed {run.seed} {run.state} at {run.steps:,} steps; it is drawn "
+            "but not counted."
         )
     for run in group.runs:
         if not all(np.isfinite(line(run, metric)[1]).all() for metric in METRICS):

@@ -96,6 +96,8 @@ def draw_panel(
         axis.set_ylim(-0.02, 1.04)
     elif curves:
         _raise(axis, found.least_height(task, metric))
+        if metric == "return" and (mark := found.solving_return(task)) is not None:
+            axis.axhline(mark, color="grey", lw=0.8, ls="--", zorder=0)
 
 
 def overall_figure(found: Comparison) -> Figure | None:

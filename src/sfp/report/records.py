@@ -13,6 +13,7 @@ from sfp.config import DEFAULTS
 from sfp.documents import read_json
 from sfp.envs.solved import Solved, as_return, known_threshold
 from sfp.errors import SfpError
+from sfp.files import is_locked
 from sfp.training.folder import CONFIG, FINISHED, UNTOLD, VERSIONS, check_run
 from sfp.training.log import Row, read_table
 from sfp.training.verdict import solved_at
@@ -33,6 +34,8 @@ class RunRecord:
         versions: of the packages that it began with.
         end: what `finished.json` says; None while it is not finished.
         verified: whether its files were checked against their digests.
+        seconds: that it has taken, if known.
+        running: whether a process is training in its folder now.
     """
 
     folder: Path
@@ -48,6 +51,20 @@ class RunRecord:
     versions: dict[str, str] = field(default_factory=dict)
     end: dict[str, Any] | None = None
     verified: bool = False
+    seconds: float | None = None
+    running: bool = False
+
+    @property
+    def state(self) -> str:
+        """`finished`, `is running`, or `was stopped`."""
+        if self.end is not None:
+            return "finished"
+        return "is running" if self.running else "was stopped"
+
+    @property
+    def ended_solved(self) -> bool:
+        """Whether it ended because its task was solved."""
+        return self.settings.get("until_solved") is True and self.solved_at is not None
 
     @property
     def label(self) -> str:
@@ -104,6 +121,8 @@ def read_run(folder: Path) -> RunRecord:
         versions={k: str(v) for k, v in (_read(folder / VERSIONS) or {}).items()},
         end=end,
         verified=checked and (end or {}).get("verified") is not False,
+        seconds=_seconds(folder),
+        running=end is None and is_locked(folder),
     )
     _check_whole(run)
     return run
@@ -188,6 +207,11 @@ def _rising(folder: Path, name: str) -> list[Row]:
 def _read(path: Path) -> dict[str, Any] | None:
     """A JSON object; None if there is no file."""
     return read_json(path, WROTE) if os.path.lexists(path) else None
+
+
+def _seconds(folder: Path) -> float | None:
+    rows = read_table(folder, "timing")
+    return rows[-1]["charts/seconds"] if rows else None
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:

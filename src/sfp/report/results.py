@@ -27,11 +27,11 @@ from sfp.training.folder import CONFIG, FINISHED, VERSIONS
 RUN_FILES = {CONFIG, VERSIONS, FINISHED, "train.csv", "eval.csv"}
 """Two of them make a folder a run's, perhaps a damaged one."""
 
+DRAWN = {".png", ".svg", ".csv", ".json", ".html", ".mp4", ".gif", ".webp"}
+"""Files that a folder of figures has; a run that has hardly begun has others."""
+
 UNREADABLE = (SfpError, OSError, ValueError, ArithmeticError, RecursionError)
 """What reading a damaged or foreign folder may raise."""
-
-RESERVED = ("summary", "runs", "reading", "warnings")
-"""Names that every report has for itself."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ def _search(
 ) -> tuple[list[Path], list[Path], list[Path], list[Path]]:
     """Runs, experiments, explorations and saved sections below a folder, in order."""
     runs, experiments, explored, saved, inside = [], [], [], [], []
+    drawn: set[Path] = set()
 
     def closed(error: OSError) -> None:
         warnings.append(f"left out {_short(root, Path(error.filename))}: no access.")
@@ -120,9 +121,11 @@ def _search(
             saved.append(here / SAVED)
         if here.name == "runs":
             inside += [here / name for name in folders]
+        if files and all(Path(name).suffix in DRAWN for name in files):
+            drawn.add(here)  # as `sfp explore` and `sfp curves` leave them
         names = [name for name in sorted(files) if name.startswith("explore-")]
         explored += [here / name for name in names if not (here / name).is_symlink()]
-    held = {above for run in runs for above in (run, *run.parents)}
+    held = {above for run in runs for above in (run, *run.parents)} | drawn
     for folder in (folder for folder in inside if folder not in held):
         warnings.append(f"left out {_short(root, folder)}: it holds no run (yet).")
     return runs, experiments, explored, saved
@@ -142,10 +145,13 @@ def _attach(files: Sequence[Path], suffix: str) -> tuple[Attachment, ...]:
 
 
 def _unique(name: str, taken: Sequence[str]) -> str:
-    """A name that can stand in an address, and stands for nothing else there."""
+    """A name that can stand in an address, and stands for nothing else there.
+
+    What every report has for itself begins with an underscore.
+    """
     stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "section"
     count, made = 1, stem
-    while made in (*taken, *RESERVED):
+    while made in taken:
         count += 1
         made = f"{stem}-{count}"
     return made

@@ -7,6 +7,7 @@ from typing import Any
 
 from sfp.report.html.chart import Chart
 
+PNG = '<button type="button" class="png">PNG</button>'
 PLAYER = (
     '<div class="player"><button type="button">Play</button>'
     '<input type="range" min="0" step="any" aria-label="step of the episode">'
@@ -21,7 +22,7 @@ class Book:
         self.data: dict[str, Any] = {}
 
     def chart(self, chart: Chart, title: str, link: str) -> str:
-        return self._keep(chart, "chart", caption(title, link))
+        return self._keep(chart, "chart", caption(title, link + PNG))
 
     def replay(self, chart: Chart, title: str, link: str, more: str, look: str) -> str:
         return self._keep(chart, f"replay {look}", caption(title, link, more), PLAYER)
@@ -39,4 +40,5 @@ def still(content: str, title: str, link: str = "") -> str:
 
 def caption(title: str, link: str = "", more: str = "") -> str:
     small = f"<small>{escape(more)}</small>" if more else ""
-    return f"<figcaption><span>{escape(title)}{small}</span>{link}</figcaption>"
+    tools = f'<span class="tools-of">{link}</span>' if link else ""
+    return f"<figcaption><span>{escape(title)}{small}</span>{tools}</figcaption>"

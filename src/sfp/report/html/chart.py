@@ -60,13 +60,15 @@ def line_chart(
     x_name: str = "environment steps",
     unit: bool = False,
     least: float = 0.0,
+    mark: float | None = None,
 ) -> Chart:
     """Curves with bands; the runs behind them are there but hidden.
 
     The order of `labels` decides colours, `title` is for readers who cannot see the
-    chart, and the axis reaches at least as high as `least`.
+    chart, and the axis reaches at least as high as `least`. A dashed line stands at
+    `mark`, the return that counts as solved.
     """
-    heights = (0.0, 1.04) if unit else _heights(curves, least)
+    heights = (0.0, 1.04) if unit else _heights(curves, max(least, mark or 0.0))
     steps = [x for one in curves for x in (one.x, *(x for x, _ in one.seeds.values()))]
     axes = Axes(span(steps), heights)
     layers, series = [], []
@@ -74,6 +76,12 @@ def line_chart(
         i = labels.index(one.label)
         layers.append(f'<g class="m {look(i)}">{_layer(one, axes)}</g>')
         series.append({"m": i, "x": numbers(one.x), **_values(one)})
+    if mark is not None and heights[0] <= mark <= heights[1]:
+        y = float(axes.down(mark))
+        layers.append(
+            f'<g><title>solved from {brief(mark)} on</title><line class="mark" '
+            f'x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/></g>'
+        )
     svg = frame(axes, "".join(layers), title, x_name)
     return Chart(svg, {"kind": "line", **_ranges(axes), "series": series})
 
@@ -135,12 +143,16 @@ def frame(axes: Axes, inside: str, title: str, x_name: str) -> str:
 
 def ticks(low: float, high: float, count: int) -> list[float]:
     """Round numbers within a range, about `count` of them."""
-    raw = (high - low) / count
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999)
+    step = tick_size(low, high, count)
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)
     return [round(i * step, 12) for i in range(first, last + 1)]
+
+
+def tick_size(low: float, high: float, count: int) -> float:
+    raw = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(raw))
+    return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= raw * 0.999)
 
 
 def brief(value: float) -> str:
@@ -212,7 +224,10 @@ def _heights(curves: Sequence[Curve], least: float) -> tuple[float, float]:
     values = [np.full(1, least), *(one.found.value for one in curves)]
     values += [v for one in curves for _, v in one.seeds.values()]
     ends = [end for one in curves for end in (one.found.low, one.found.high)]
-    return span([*values, *(end for end in ends if end is not None)], room=0.04)
+    low, high = span([*values, *(end for end in ends if end is not None)])
+    step = tick_size(low, high, 4)
+    # To the next tick, so that the curve lies below the last number of the axis.
+    return step * math.floor(low / step + 1e-9), step * math.ceil(high / step - 1e-9)
 
 
 def span(values: Sequence[np.ndarray], *, room: float = 0.0) -> tuple[float, float]:

@@ -25,13 +25,15 @@ def forest(
     """A chart with a row per label.
 
     With a `mark`, points are drawn around this value in the middle of the axis, instead
-    of bars from zero.
+    of bars from zero. Negative values are points too.
     """
     floor = PAD + ROW * len(rows)
     low, high = 0.0, 2 * (mark or 0.0)
     if mark is None:
         known = [end for _, one in rows for end in (one.value, one.low, one.high)]
         low, high = span([end for end in known if end is not None], room=0.02)
+    # A bar from zero says "so much of it", which a negative return is not.
+    is_point = mark is not None or any(float(one.value) < 0 for _, one in rows)
 
     def across(value: float) -> float:
         return PAD + (value - low) / (high - low) * (WIDTH - 2 * PAD)
@@ -50,7 +52,7 @@ def forest(
         parts.append(f'<line class="mark" x1="{x}" x2="{x}" y1="{PAD}" y2="{floor}"/>')
     for i, (label, found) in enumerate(rows):
         top = PAD + ROW * i
-        drawn = _value(found, across, top, is_point=mark is not None)
+        drawn = _value(found, across, top, is_point=is_point)
         parts.append(
             f'<g class="m {look(labels.index(label))}"><title>{escape(label)}: '
             f"{escape(str(found))}</title>{_words(label, found, top)}{drawn}"

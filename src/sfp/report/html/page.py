@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
@@ -12,7 +13,7 @@ from sfp.report.experiment import Section
 from sfp.report.html.book import Book
 from sfp.report.html.markup import notes, script_json
 from sfp.report.html.panels import Replays
-from sfp.report.html.provenance import provenance
+from sfp.report.html.provenance import duration, provenance
 from sfp.report.html.section import render
 from sfp.report.html.standings import glance
 from sfp.report.records import RunRecord
@@ -58,13 +59,13 @@ def page(
 </header>
 {_navigation(compared, runs=bool(runs))}
 <main>
-{notes("Warnings", warnings, ' id="warnings"')}
+{notes("Warnings", warnings, ' id="_warnings"')}
 {_summary(compared)}
 {sections}
 {origin}
 </main>
 <footer>{reading}</footer>
-<script type="application/json" id="chart-data">{script_json(book.data)}</script>
+<script type="application/json" id="_chart-data">{script_json(book.data)}</script>
 <script>{(asset / "report.js").read_text(encoding="utf-8")}</script>
 </body>
 </html>
@@ -72,7 +73,10 @@ def page(
 
 
 def _lead(compared: Compared) -> str:
-    """A sentence: who solved how much, in the section with the most runs."""
+    """The conclusion: who solved how much, and whether so few runs decide it.
+
+    It is about the section with the most runs.
+    """
     section, found, _ = max(compared, key=lambda one: len(one[0].runs))
     shares = []
     for label in found.labels:
@@ -85,12 +89,27 @@ def _lead(compared: Compared) -> str:
     words = ", ".join(words for _, words in shares[:6])
     words += " and others" if len(shares) > 6 else ""
     where = f" ({section.title})" if len(compared) > 1 else ""
-    said = f"Runs that solved their task{where}: {words}."
+    said = f"Runs that solved their task{where}: {words}.{_decided(found)}"
     return f'<p class="lead">{escape(said)}</p>'
 
 
+def _decided(found: Comparison) -> str:
+    """Which methods the reference beats by the tests, in a sentence or two."""
+    words = {"holds": "better than", "does not": "worse than"}
+    said = []
+    for verdict, than in words.items():
+        others = [o for o, one in found.against.items() if one.verdict == verdict]
+        if others:
+            said.append(f" {found.reference} ends {than} {', '.join(others)}.")
+    left = [o for o, one in found.against.items() if one.verdict not in words]
+    if left:
+        named = ", ".join(left[:6]) + (" and others" if len(left) > 6 else "")
+        said.append(f" These runs do not decide {found.reference} against {named}.")
+    return "".join(said)
+
+
 def _tiles(compared: Compared, found: list[RunRecord]) -> str:
-    going = sum(run.end is None for run in found)
+    states = [run.state for run in found]
     counts = {
         "run": len(found),
         "task": len({run.task for run in found}),
@@ -99,9 +118,13 @@ def _tiles(compared: Compared, found: list[RunRecord]) -> str:
         "environment step": sum(run.steps for run in found),
     }
     tiles = [(n, word + ("" if n == 1 else "s")) for word, n in counts.items()]
-    if going:
-        tiles.insert(1, (going, "not finished"))
-    items = "".join(f"<li><b>{_short(n)}</b>{words}</li>" for n, words in tiles)
+    for state, words in (("is running", "running"), ("was stopped", "stopped")):
+        if state in states:
+            tiles.insert(1, (states.count(state), words))
+    shown = [(_short(n), words) for n, words in tiles]
+    took = duration(math.fsum(run.seconds or 0.0 for run in found))
+    shown += [(took, "of training")] if took and any(r.seconds for r in found) else []
+    items = "".join(f"<li><b>{n}</b>{words}</li>" for n, words in shown)
     return f'<ul class="tiles">{items}</ul>'
 
 
@@ -112,10 +135,10 @@ def _short(count: int) -> str:
 
 
 def _navigation(compared: Compared, *, runs: bool) -> str:
-    links = [("summary", "Summary")]
+    links = [("_summary", "Summary")]
     links += [(section.name, section.title) for section, *_ in compared]
-    links += [("runs", "Runs")] if runs else []
-    links += [("reading", "How to read this")]
+    links += [("_runs", "Runs")] if runs else []
+    links += [("_reading", "How to read this")]
     items = "".join(f'<a href="#{to}">{escape(words)}</a>' for to, words in links)
     return f"<nav><div>{items}</div></nav>"
 
@@ -128,11 +151,11 @@ def _summary(compared: Compared) -> str:
             link = f'<a href="#{section.name}">{escape(section.title)}</a>'
             title = f"<h3>{link}</h3>" if len(compared) > 1 else ""
             parts.append(f"<div>{title}{shown}</div>")
-    body = f'<div class="charts">{"".join(parts)}</div>'
+    body = "".join(parts)
     if not parts:
         body = '<p class="empty">There is nothing to compare yet.</p>'
     return (
-        '<section id="summary"><h2>Summary</h2><p>A dot is a run, filled if it solved '
+        '<section id="_summary"><h2>Summary</h2><p>A dot is a run, filled if it solved '
         "the task; below it the mean return of the last evaluation.</p>"
         f"{body}</section>"
     )

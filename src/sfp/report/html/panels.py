@@ -52,8 +52,9 @@ def _curves(found: Comparison, stem: str, book: Book) -> str:
         title = f"{task}: {chosen.title}"
         link = csv_link(points(curves), f"{stem}-{task}-{metric}")
         least = found.least_height(task, metric)
+        mark = found.solving_return(task) if metric == "return" else None
         chart = line_chart(
-            curves, found.labels, title=title, unit=chosen.unit, least=least
+            curves, found.labels, title=title, unit=chosen.unit, least=least, mark=mark
         )
         figures.append(book.chart(chart, title, link))
     return f'<h3>Learning curves</h3><div class="charts">{"".join(figures)}</div>'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,9 @@ def provenance(root: Path, runs: Sequence[RunRecord]) -> str:
                 "task": run.task,
                 "method": run.method,
                 "seed": run.seed,
-                "state": "finished" if run.end is not None else "not finished",
+                "state": run.state,
                 "steps": run.steps,
+                "wall time": duration(run.seconds),
                 "solved at": run.solved_at,
                 "bit-exact": end.get("exact"),
                 "verified": run.verified,
@@ -42,19 +44,27 @@ def provenance(root: Path, runs: Sequence[RunRecord]) -> str:
         | {
             "folder": f"<code>{escape(row['folder'])}</code>",
             "state": _state(row["state"]),
-            "configuration": f'<a href="#config-{row["configuration"][1:]}">'
+            "configuration": f'<a href="#_config-{row["configuration"][1:]}">'
             f"{row['configuration']}</a>",
         }
         for row in rows
     ]
     raw = ("folder", "state", "configuration")
     return (
-        f'<section id="runs"><h2>Runs</h2><p class="tools">{csv_link(rows, "runs")}</p>'
+        '<section id="_runs"><h2>Runs</h2>'
+        f'<p class="tools">{csv_link(rows, "runs")}</p>'
         f"{table(linked, raw=raw)}"
         f"<h3>Configurations</h3>{_configurations(configs)}"
         f"<h3>Versions</h3>{_versions(versions, [run.versions for run in runs])}"
         "</section>"
     )
+
+
+def duration(seconds: float | None) -> str | None:
+    """Hours, minutes and seconds; None if they are not known."""
+    if seconds is None or not 0 <= seconds < 1e9:
+        return None
+    return str(timedelta(seconds=round(seconds)))
 
 
 def _state(word: str) -> str:
@@ -72,14 +82,14 @@ def _configurations(configs: Sequence[dict[str, Any]]) -> str:
     parts = [
         f"<p>A run's configuration is its own settings together with the "
         f"{len(common)} that all runs share; the seed stands in the table.</p>",
-        f'<details id="config-common"><summary>Shared by all runs</summary>'
+        f'<details id="_config-common"><summary>Shared by all runs</summary>'
         f"{_settings(common)}</details>",
     ]
     for i, config in enumerate(flat):
         own = {name: value for name, value in config.items() if name not in common}
         title = ", ".join(str(config.get(key, "?")) for key in ("task", "method"))
         parts.append(
-            f'<details id="config-{i + 1}"><summary>#{i + 1} <span>{escape(title)}'
+            f'<details id="_config-{i + 1}"><summary>#{i + 1} <span>{escape(title)}'
             f"</span></summary>{_settings(own)}</details>"
         )
     return "".join(parts)

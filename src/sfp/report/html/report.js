@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   document.documentElement.classList.add("js");
-  const charts = JSON.parse(document.getElementById("chart-data").textContent);
+  const charts = JSON.parse(document.getElementById("_chart-data").textContent);
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const svgTag = "http://www.w3.org/2000/svg";
 
@@ -203,6 +203,89 @@
     });
   }
 
+  const value = (cell) => {
+    const words = cell.textContent.trim();
+    const plain = words.replace(/[,%\s]/g, "");
+    if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain)) return Number(plain);
+    const first = words.replace(/,/g, "").match(/^\[?(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)/i);
+    return first ? Number(first[1]) : words === "–" ? null : words;
+  };
+  const order = (a, b) => {
+    if (a === null || b === null) return (a === null) - (b === null);
+    if (typeof a === "number" && typeof b === "number") return a - b;
+    return String(a).localeCompare(String(b), "en", { numeric: true });
+  };
+  // Rows are sorted within the groups that lines above them make.
+  function sorting(table) {
+    const heads = [...table.querySelectorAll("thead th")];
+    const sort = (head, i) => {
+      const sign = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+      const groups = [[]];
+      for (const row of table.tBodies[0].rows) {
+        if (row.classList.contains("group")) groups.push([row]);
+        else groups[groups.length - 1].push(row);
+      }
+      for (const group of groups) {
+        const above = group[0] && group[0].classList.contains("group") ? 1 : 0;
+        const rows = group.slice(above).map((row) => [value(row.cells[i]), row]);
+        rows.sort(([a], [b]) => (a === null || b === null ? 1 : sign) * order(a, b));
+        table.tBodies[0].append(...group.slice(0, above), ...rows.map(([, row]) => row));
+      }
+    };
+    heads.forEach((head, i) => {
+      head.tabIndex = 0;
+      head.title = "sort by this column";
+      head.addEventListener("click", () => sort(head, i));
+      head.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        sort(head, i);
+      });
+    });
+  }
+
+  // The SVG with the styles that it has on this page, drawn at three times its size.
+  const styled = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity",
+    "font", "display", "stroke-linejoin", "text-anchor"];
+  function saving(figure) {
+    const button = figure.querySelector(".png"), svg = figure.querySelector("svg");
+    if (!button || !svg) return;
+    button.addEventListener("click", () => {
+      const copy = svg.cloneNode(true), box = svg.viewBox.baseVal;
+      const from = [svg, ...svg.querySelectorAll("*")];
+      [copy, ...copy.querySelectorAll("*")].forEach((node, i) => {
+        const has = getComputedStyle(from[i]);
+        styled.forEach((name) => node.style.setProperty(name, has.getPropertyValue(name)));
+      });
+      copy.setAttribute("xmlns", svgTag);
+      copy.setAttribute("width", box.width * 3);
+      copy.setAttribute("height", box.height * 3);
+      const picture = new Image();
+      picture.onload = () => {
+        const canvas = document.createElement("canvas");
+        canvas.width = box.width * 3;
+        canvas.height = box.height * 3;
+        const pen = canvas.getContext("2d");
+        pen.fillStyle = getComputedStyle(document.body).backgroundColor;
+        pen.fillRect(0, 0, canvas.width, canvas.height);
+        pen.drawImage(picture, 0, 0);
+        const link = document.createElement("a");
+        const name = figure.querySelector("figcaption span").firstChild.textContent;
+        link.download = `${name.replace(/[^\w.-]+/g, "-").slice(0, 80)}.png`;
+        link.href = canvas.toDataURL("image/png");
+        link.click();
+      };
+      picture.src = "data:image/svg+xml;charset=utf-8,"
+        + encodeURIComponent(new XMLSerializer().serializeToString(copy));
+    });
+  }
+
+  document.querySelectorAll("table").forEach((table) => {
+    if (table.tHead && table.tBodies[0].rows.length > 1) sorting(table);
+  });
+  document.querySelectorAll("figure").forEach(saving);
   document.querySelectorAll("section[data-labels]").forEach((section) => {
     toggles(section);
     section.querySelectorAll("figure[data-chart]").forEach((figure) => {

@@ -93,10 +93,13 @@ def _attached(section: Section, warnings: list[str]) -> str:
         except (SfpError, OSError) as error:
             warnings.append(f"left out a figure of {section.name}: {error}")
     tables = ""
+    drawn = {one.path.stem for one in section.figures}
     for one in section.tables:
+        if one.path.stem.endswith("-psd") and one.path.stem in drawn:
+            continue  # thousands of points: the figure has them as its CSV
         try:
             content, link = file_table(one.path)
             tables += f"<h3>{escape(one.title)} {link}</h3>{content}"
         except SfpError as error:
             warnings.append(f"left out a table of {section.name}: {error}")
-    return tables + (f'<div class="pictures">{"".join(parts)}</div>' if parts else "")
+    return (f'<div class="pictures">{"".join(parts)}</div>' if parts else "") + tables

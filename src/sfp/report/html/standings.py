@@ -13,7 +13,7 @@ from sfp.report.comparison import (
     ends,
     final_rows,
 )
-from sfp.report.html.book import still
+from sfp.report.html.book import PNG, still
 from sfp.report.html.chart import look
 from sfp.report.html.forest import forest
 from sfp.report.html.markup import csv_link, table
@@ -140,7 +140,7 @@ def _bars(found: Comparison, stem: str) -> str:
         still(
             forest(rows, found.labels, title=f"final return, {name}", x_name="return"),
             name,
-            csv_link(_rows(rows), f"{stem}-bars-{name}"),
+            csv_link(_rows(rows), f"{stem}-bars-{name}") + PNG,
         )
         for name, rows in found.bars.items()
     ]
@@ -182,7 +182,7 @@ def _against(found: Comparison, stem: str) -> str:
             mark=0.5,
         ),
         title,
-        csv_link(_rows(found.beaten), f"{stem}-improvement"),
+        csv_link(_rows(found.beaten), f"{stem}-improvement") + PNG,
     )
     listed = table(rows, raw=["95 % interval", "verdict"])
     return (
