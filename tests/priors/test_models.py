@@ -1,6 +1,7 @@
 """Every model: is its density one, and do its samples follow it?"""
 
 from dataclasses import replace
+from functools import cache
 
 import equinox as eqx
 import jax
@@ -42,6 +43,7 @@ SMALL = {
 }
 
 
+@cache
 def build(name, dims=2, context=2):
     """The structure of the real one, less wide where that saves time."""
     make = SMALL.get(name, get_model(name).build)
@@ -59,11 +61,15 @@ def build(name, dims=2, context=2):
     return model
 
 
+def draw(model, keys):
+    return jax.jit(jax.vmap(model.sample, in_axes=(0, None)))(keys, CONTEXT)
+
+
 @pytest.mark.parametrize("name", DENSITIES)
 def test_density_integrates_to_one(name):
     model = build(name)
     keys = jax.random.split(jax.random.key(3), 10_000)
-    samples = jax.vmap(model.sample, in_axes=(0, None))(keys, CONTEXT)
+    samples = draw(model, keys)
     low, high = samples.min(axis=0) - 0.3, samples.max(axis=0) + 0.3
     if name == "gaussian":  # behind a tanh all mass is inside
         low, high = jnp.full(2, -1 + 1e-3), jnp.full(2, 1 - 1e-3)
@@ -85,15 +91,14 @@ def test_samples_agree_with_the_density(name):
     """The share of samples in boxes equals the integral of the density over them."""
     model = build(name)
     keys = jax.random.split(jax.random.key(3), 40_000)
-    samples = np.asarray(jax.vmap(model.sample, in_axes=(0, None))(keys, CONTEXT))
+    samples = np.asarray(draw(model, keys))
+    log_prob = jax.jit(jax.vmap(model.log_prob, in_axes=(0, None)))
     quantiles = np.quantile(samples, [0.1, 0.35, 0.6, 0.9], axis=0)
     for lo, hi in ((0, 1), (1, 2), (2, 3)):
         low, high = quantiles[lo], quantiles[hi]
         axes = [np.linspace(low[i], high[i], 101) for i in (0, 1)]
         grid = np.stack(np.meshgrid(*axes), -1).reshape(-1, 2).astype(np.float32)
-        density = np.exp(
-            jax.jit(jax.vmap(model.log_prob, in_axes=(0, None)))(grid, CONTEXT)
-        )
+        density = np.exp(log_prob(grid, CONTEXT))
         integral = float(density.mean()) * float(np.prod(high - low))
         share = ((samples >= low) & (samples <= high)).all(axis=1).mean()
         error = 5 * np.sqrt(share / 40_000) + (0.02 if name == "vae" else 0.003)
@@ -104,12 +109,17 @@ def test_samples_agree_with_the_density(name):
 @pytest.mark.parametrize("name", FLOWS)
 def test_flow_round_trip_and_log_det(name, dims):
     flow = build(name, dims=dims)
+
+    @jax.jit
+    def there_and_back(noise):
+        action = flow.inverse(noise, CONTEXT)
+        jacobian = jax.jacobian(lambda a: flow.forward(a, CONTEXT)[0])(action)
+        return *flow.forward(action, CONTEXT), jacobian
+
     for seed in range(5):
         noise = jax.random.normal(jax.random.key(seed), (dims,))
-        action = flow.inverse(noise, CONTEXT)
-        again, log_det = flow.forward(action, CONTEXT)
+        again, log_det, jacobian = there_and_back(noise)
         np.testing.assert_allclose(again, noise, atol=2e-4)
-        jacobian = jax.jacobian(lambda a: flow.forward(a, CONTEXT)[0])(action)
         _, expected = np.linalg.slogdet(np.asarray(jacobian, np.float64))
         assert float(log_det) == pytest.approx(expected, abs=2e-3)
 
@@ -117,9 +127,9 @@ def test_flow_round_trip_and_log_det(name, dims):
 def test_every_dimension_depends_on_every_other_and_on_the_context():
     flow = build("realnvp", dims=4)
     action = jnp.array([0.1, -0.2, 0.3, 0.4])
-    jacobian = jax.jacobian(lambda a: flow.forward(a, CONTEXT)[0])(action)
+    forward = jax.jit(jax.jacobian(lambda a, c: flow.forward(a, c)[0], (0, 1)))
+    jacobian, by_context = forward(action, CONTEXT)
     assert (np.abs(jacobian) > 1e-7).all()
-    by_context = jax.jacobian(lambda c: flow.forward(action, c)[0])(CONTEXT)
     assert (np.abs(by_context) > 1e-7).all()
 
 
@@ -144,10 +154,10 @@ def test_log_scale_is_bounded_far_from_the_data():
     grid = jnp.stack(jnp.meshgrid(axis, axis), -1).reshape(-1, 2)
     features = jnp.ones((len(grid), 128))
     coupling = flow.couplings[0]
-    _, log_det = jax.vmap(coupling.forward)(grid, features)
+    _, log_det = jax.jit(jax.vmap(coupling.forward))(grid, features)
     assert float(jnp.abs(log_det).max()) <= LOG_SCALE
     normal = build("realnvp")
-    values = jax.vmap(normal.log_prob, in_axes=(0, None))(grid, CONTEXT)
+    values = jax.jit(jax.vmap(normal.log_prob, in_axes=(0, None)))(grid, CONTEXT)
     assert np.isfinite(values).all()
 
 
@@ -188,8 +198,9 @@ def test_flowjax_assembled_from_its_own_parts_gives_the_same_density(dims):
     flow = build("realnvp", dims=dims)
     oracle = as_flowjax(flow, CONTEXT, dims)
     points = jax.random.uniform(jax.random.key(5), (50, dims), minval=-1.2, maxval=1.2)
-    ours = jax.vmap(flow.log_prob, in_axes=(0, None))(points, CONTEXT)
-    np.testing.assert_allclose(ours, oracle.log_prob(points), rtol=1e-3, atol=2e-3)
+    ours = jax.jit(jax.vmap(flow.log_prob, in_axes=(0, None)))(points, CONTEXT)
+    theirs = jax.jit(lambda points: oracle.log_prob(points))(points)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-3, atol=2e-3)
 
 
 def test_settled_statistics_are_those_of_the_batch():
