@@ -44,7 +44,7 @@ docs: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	@for name in maze collect fit train methods grid report manipulation; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+	@for name in maze collect fit act train methods grid report manipulation; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 soak: $(READY)
 	$(BIN)/python tests/soak.py

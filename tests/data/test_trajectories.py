@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sfp.data.trajectories import Trajectories, assemble
+from sfp.envs.adapter import bounds_of
 from sfp.errors import SfpError
 
 LENGTHS = (5, 2, 7, 3, 4)
@@ -373,3 +374,18 @@ def test_columns_of_other_lengths_are_refused():
     episode = {"actions": np.zeros((3, 2)), "goals": np.zeros((4, 2))}
     with pytest.raises(SfpError, match="4 goals for 3 actions: expected one each"):
         assemble([episode], source="here")
+
+
+def test_bounds_of_an_environment():
+    episodes = [{"actions": np.full((30, 2), 0.5, np.float32)}]
+    data = assemble(episodes, source="mine")
+    assert not data.bounds_known
+    bounded = data.bounded(*bounds_of("maze"))
+    assert bounded.bounds_known
+    np.testing.assert_array_equal(bounded.low, [-1, -1])
+    wide = data.bounded([-2, 0], [2, 4])
+    np.testing.assert_allclose(wide.unit_actions[0], [0.25, -0.75])
+    with pytest.raises(SfpError, match="2 dimensions, the environment takes 1"):
+        data.bounded(*bounds_of("Pendulum-v1"))
+    with pytest.raises(SfpError, match=r"states other action bounds.*leave out --env"):
+        wide.bounded(*bounds_of("maze"))

@@ -3,6 +3,7 @@
 import re
 import shutil
 
+import PIL.Image
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -216,6 +217,45 @@ def test_the_numbers_can_be_saved(open_page):
     assert saved.suggested_filename == "transfer-maze-return.csv"
     with open(saved.path()) as file:
         assert file.readline() == "method,seed,step,value,low,high,n\n"
+
+
+def test_a_figure_can_be_saved_as_a_picture(open_page):
+    page = open_page()
+    with page.expect_download() as waiting:
+        chart(page, "maze: Test return").get_by_role("button", name="PNG").click()
+    saved = waiting.value
+    assert saved.suggested_filename == "maze-Test-return.png"
+    with PIL.Image.open(saved.path()) as image:
+        assert image.size == (1200, 750)
+        assert len(image.convert("RGB").getcolors(10**6)) > 20  # more than a blank
+
+
+def test_a_table_is_sorted_by_a_click(open_page):
+    page = open_page()
+    table = page.locator("#_runs table").first
+    names = table.locator("thead th").all_inner_texts()
+    column = names.index("seed")
+
+    def seeds():
+        cells = table.locator(f"tbody td:nth-child({column + 1})").all_inner_texts()
+        return [int(text) for text in cells]
+
+    before = seeds()
+    head = table.locator("thead th").nth(column)
+    head.click()
+    assert seeds() == sorted(before) != before
+    assert head.get_attribute("aria-sort") == "ascending"
+    head.press("Enter")
+    assert seeds() == sorted(before, reverse=True)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_is_never_wider_than_the_window(open_page, width):
+    page = open_page(width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if width == 1280:
+        box = page.locator("#_summary .scroll").first
+        assert box.evaluate("(box) => box.scrollWidth <= box.clientWidth")
 
 
 def test_a_configuration_opens_from_the_table(open_page):

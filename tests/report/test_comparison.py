@@ -162,3 +162,32 @@ def test_other_tasks_may_be_left_out_of_averages(tmp_path):
     assert float(found.totals["mean"]["sac"].value) == 0.0
     assert found.overall == {}
     assert (found.averaged, found.everywhere) == (("maze",), "")
+
+
+def test_averages_are_over_tasks_of_one_kind(tmp_path):
+    make_run(tmp_path / "a", task="maze")
+    make_run(tmp_path / "b", task="room")
+    assert compared(tmp_path).everywhere == "all tasks"
+    make_run(tmp_path / "c", task="Pendulum-v1", level=-100.0)
+    found = compared(tmp_path)
+    assert (found.everywhere, found.overall) == ("", {})
+    assert "their rewards are of different kinds" in " ".join(found.notes)
+
+
+def test_the_climb_is_no_part_of_a_final_return_that_ended_solved(tmp_path):
+    given = dict(steps=400, solves_at=300, level=90.0)
+    make_run(tmp_path / "a", **given)
+    assert compared(tmp_path).finals[0].found.value == pytest.approx(60.0)
+    make_run(tmp_path / "b", task="room", **given, until_solved=True)
+    assert compared(tmp_path).finals[1].found.value == pytest.approx(90.0)
+
+
+def test_a_return_solves_where_success_is_not_told(tmp_path):
+    folder = make_run(tmp_path / "a", task="MountainCarContinuous-v0", level=93.6)
+    rows = [line.split(",") for line in (folder / "eval.csv").read_text().splitlines()]
+    rows[1:] = [[*row[:3], "", *row[4:]] for row in rows[1:]]  # no success
+    (folder / "eval.csv").write_text("\n".join(map(",".join, rows)) + "\n")
+    sign(folder)
+    found = compared(tmp_path)
+    assert (found.finals[0].solved, found.finals[0].solved_at) == (1, 300.0)
+    assert found.solving_return("MountainCarContinuous-v0") == 90.0

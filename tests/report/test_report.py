@@ -11,10 +11,10 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
-from folders import NASTY, PIXEL, make_grid, make_run
+from folders import NASTY, PIXEL, make_grid, make_run, sign
 from sfp.errors import SfpError
 from sfp.report.html import write_report
-from sfp.report.html.chart import WIDTH, brief, numbers, ticks
+from sfp.report.html.chart import WIDTH, _heights, brief, numbers, tick_size, ticks
 from sfp.report.html.markup import csv_link, file_table, picture, script_json, table
 from sfp.report.plots import save_figures
 
@@ -309,3 +309,32 @@ def test_long_tables_say_what_they_leave_out(tmp_path):
     large.write_bytes(b" " * 5_000_000)
     with pytest.raises(SfpError, match="too large to embed"):
         picture(large, "x")
+
+
+def test_the_conclusion_stands_at_the_top(tmp_path):
+    for seed in range(4):
+        make_run(tmp_path / f"a{seed}", seed=seed)
+        make_run(tmp_path / f"b{seed}", seed=seed, method="sac", solves_at=None)
+    text = write_report(tmp_path, tmp_path / "r.html").path.read_text()
+    lead = text.partition('class="lead">')[2].partition("</p>")[0]
+    assert lead == (
+        "Runs that solved their task: sfp 4 of 4, sac 0 of 4. sfp ends with more "
+        "return than sac."
+    )
+
+
+def test_wall_time_is_shown(tmp_path):
+    folder = make_run(tmp_path / "a")
+    (folder / "timing.csv").write_text("step,charts/SPS,charts/seconds\n800,10,3725\n")
+    sign(folder)
+    text = write_report(tmp_path, tmp_path / "r.html").path.read_text()
+    assert text.count("1:02:05") >= 2  # of all, and of the run
+
+
+def test_negative_returns_are_points_and_axes_end_above_the_curve(tmp_path):
+    make_run(tmp_path / "a", task="Pendulum-v1", level=-150.0)
+    text = write_report(tmp_path, tmp_path / "r.html").path.read_text()
+    assert 'class="dot"' in text
+    assert 'class="bar"' not in text
+    assert tick_size(0.0, 93.0, 4) == 25.0
+    assert _heights([], 93.0) == (0.0, 100.0)

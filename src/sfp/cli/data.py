@@ -15,6 +15,7 @@ def data(
     dataset: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="DATASET")],
     *,
     columns: tuple[Literal["observations", "goals", "images"], ...] = (),
+    env: str | None = None,
     drop_short: bool = False,
     keep: float = 1.0,
     uniform: float = 0.0,
@@ -34,6 +35,8 @@ def data(
     Args:
         dataset: a Minari id, or the path of a folder or file.
         columns: columns to read besides the actions.
+        env: take the action bounds from this environment (a task or a Gymnasium id), if
+            the recordings do not state them.
         drop_short: leave out episodes of fewer than two actions.
         keep: keep only this share of the episodes (the paper: 0.75, 0.5, 0.25).
         uniform: replace this share of the episodes by uniform random actions.
@@ -44,12 +47,15 @@ def data(
     import numpy as np
 
     from sfp.data.sources import load
+    from sfp.envs.adapter import bounds_of
     from sfp.errors import at_least
     from sfp.exploration.description import describe
     from sfp.exploration.figures import data_figure, save
 
     at_least(0, seed=seed)
     trajectories = load(dataset, columns=columns, drop_short=drop_short)
+    if env is not None:
+        trajectories = trajectories.bounded(*bounds_of(env))
     rng = np.random.default_rng([seed, 3])  # as `sfp fit` draws
     if keep != 1.0:
         trajectories = trajectories.keep(keep, rng)

@@ -19,6 +19,7 @@ def fit(
     state: bool = False,
     model: str = "realnvp",
     preset: Literal["default", "paper"] = "default",
+    env: str | None = None,
     epochs: int | None = None,
     epoch_steps: int | None = None,
     batch: int | None = None,
@@ -46,6 +47,8 @@ def fit(
         state: let it also see the state (with the goal, where recorded).
         model: the density model (`sfp list models`).
         preset: `paper` is its protocol: 100 passes, constant rate 1e-4.
+        env: take the action bounds from this environment (a task or a Gymnasium id), if
+            the recordings do not state them.
         epochs: change the preset's.
         epoch_steps: change the preset's gradient steps per epoch.
         batch: change the preset's batch size.
@@ -67,6 +70,7 @@ def fit(
     import numpy as np
 
     from sfp.data.sources import load
+    from sfp.envs.adapter import bounds_of
     from sfp.exploration.card import write_card
     from sfp.priors.conditioning import Conditioning
     from sfp.priors.fit import PRESETS, Fitter
@@ -83,6 +87,8 @@ def fit(
         optional="goals" if state else None,
         drop_short=drop_short,
     )
+    if env is not None:
+        trajectories = trajectories.bounded(*bounds_of(env))
     rng = np.random.default_rng([seed, 3])
     if keep != 1.0:
         trajectories = trajectories.keep(keep, rng)

@@ -137,6 +137,26 @@ class Trajectories:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
+    def bounded(self, low: ArrayLike, high: ArrayLike) -> Trajectories:
+        """The same recordings with the action bounds of an environment.
+
+        Recordings that state other bounds themselves are refused.
+        """
+        low, high = (_as_float32(bound).reshape(-1) for bound in (low, high))
+        if len(low) != self.dims:
+            raise SfpError(
+                f"{self.source} has actions of {self.dims} dimensions, the environment "
+                f"takes {len(low)}: expected recordings of the same action space."
+            )
+        same = np.allclose(low, self.low) and np.allclose(high, self.high)
+        if self.bounds_known and not same:
+            raise SfpError(
+                f"{self.source} states other action bounds ({self.low} to {self.high}) "
+                f"than the environment has ({low} to {high}): expected recordings in "
+                "its units. Rescale them, or leave out --env."
+            )
+        return replace(self, low=low, high=high, bounds_known=True)
+
     def select(self, episodes: Sequence[int] | np.ndarray) -> Trajectories:
         """These episodes only, in this order."""
         episodes = np.asarray(episodes, int)

@@ -78,6 +78,16 @@ def make_env(env: str | gym.Env, *, imports: bool = True, **kwargs: Any) -> gym.
     return get_task(env).make(**kwargs)
 
 
+def bounds_of(env: str | gym.Env) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and the highest action of an environment, flat."""
+    made = make_env(env)
+    try:
+        return action_bounds(made, env if isinstance(env, str) else name_of(made))
+    finally:
+        if isinstance(env, str):
+            made.close()
+
+
 class Environment:
     """A Gymnasium environment with Box or goal observations, bounded Box actions."""
 

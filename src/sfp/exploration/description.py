@@ -199,6 +199,7 @@ def _warnings(data: Trajectories, rows: list[dict]) -> list[str]:
     if not data.bounds_known:
         found.append(
             "the recording does not say the action bounds; taken from the data. If "
-            "they are not your environment's, state them in a bounds.json beside it."
+            "they are not your environment's, add --env ENV, or state them in a "
+            "bounds.json beside it."
         )
     return found

@@ -14,6 +14,9 @@ from sfp.priors.realnvp import EPSILON, LOG_SCALE, RealNVP
 from sfp.priors.sampler import Sampler
 
 NONE = np.zeros(0, np.float32)
+SERIAL = 8192
+"""Numbers of a matrix that OpenBLAS multiplies by a vector without threads."""
+
 ZERO, BOUND = np.float32(0.0), np.float32(LOG_SCALE)
 
 
@@ -105,20 +108,20 @@ def numpy_inverse(flow: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     first = np.concatenate([_array(e.weights[0]) for e in encoders], axis=1)
     offset = np.concatenate([_array(e.biases[0]) for e in encoders])
     layers = [
-        (np.stack([_array(e.weights[i]) for e in encoders]), _rows(encoders, i))
+        (np.stack([_cut(_array(e.weights[i])) for e in encoders]), _rows(encoders, i))
         for i in range(1, len(encoders[0].weights) - 1)
     ]
     shared = [encoders[0]] * len(couplings) if len(encoders) == 1 else encoders
     pairs = list(zip(couplings, shared, strict=True))
-    join = np.stack([_behind(c, e)[0] for c, e in pairs])
+    join = np.stack([_cut(_behind(c, e)[0]) for c, e in pairs])
     bias = np.stack([_behind(c, e)[1] for c, e in pairs])
     moves = [_move(flow, i) for i in reversed(range(len(couplings)))]
 
     def inverse(noise: np.ndarray, context: np.ndarray) -> np.ndarray:
-        hidden = _relu(context @ first + offset).reshape(len(encoders), 1, -1)
+        hidden = _relu(context @ first + offset).reshape(len(encoders), 1, 1, -1)
         for weight, added in layers:
-            hidden = _relu(hidden @ weight + added)
-        features, x = (hidden @ join)[:, 0] + bias, noise.copy()
+            hidden = _relu((hidden @ weight).reshape(added.shape) + added)
+        features, x = (hidden @ join).reshape(bias.shape) + bias, noise.copy()
         for move in moves:
             move(x, features)
         return x
@@ -139,7 +142,7 @@ def _move(flow: Any, i: int) -> Callable[[np.ndarray, np.ndarray], None]:
         order = [*range(count)[::-1], *range(count, 2 * count)[::-1]]
         last, shift = last[:, order], shift[order]
     middle = [
-        (_array(w), _array(b))
+        (_cut(_array(w)), _array(b))
         for w, b in zip(net.weights[1:-1], net.biases[1:-1], strict=True)
     ]
     gain = added = None
@@ -155,7 +158,7 @@ def _move(flow: Any, i: int) -> Callable[[np.ndarray, np.ndarray], None]:
             x += added
         h = _relu(np.dot(x[kept], own) + features[i])
         for weight, bias in middle:
-            h = _relu(np.dot(h, weight) + bias)
+            h = _relu((h @ weight).reshape(-1) + bias)
         out = np.dot(h, last) + shift
         scale = np.exp(BOUND * np.tanh(out[:count] / BOUND))
         part = x[moved]
@@ -173,7 +176,19 @@ def _behind(coupling: Any, encoder: MLP) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _rows(encoders: Any, i: int) -> np.ndarray:
-    return np.stack([_array(e.biases[i]) for e in encoders])[:, None]
+    return np.stack([_array(e.biases[i]) for e in encoders])[:, None, None]
+
+
+def _cut(weight: np.ndarray) -> np.ndarray:
+    """The columns in pieces, in front: OpenBLAS would start threads for the whole.
+
+    On a busy machine these cost several times what the product does.
+    """
+    inputs, outputs = weight.shape
+    count = -(-inputs * outputs // SERIAL)
+    while outputs % count:
+        count += 1
+    return _array(weight.reshape(inputs, count, -1).transpose(1, 0, 2))
 
 
 def _relu(x: np.ndarray) -> np.ndarray:

@@ -95,12 +95,12 @@ def _lead(compared: Compared) -> str:
 
 def _decided(found: Comparison) -> str:
     """Which methods the reference beats by the tests, in a sentence or two."""
-    words = {"holds": "better than", "does not": "worse than"}
+    words = {"holds": "more return than", "does not": "less return than"}
     said = []
     for verdict, than in words.items():
         others = [o for o, one in found.against.items() if one.verdict == verdict]
         if others:
-            said.append(f" {found.reference} ends {than} {', '.join(others)}.")
+            said.append(f" {found.reference} ends with {than} {', '.join(others)}.")
     left = [o for o, one in found.against.items() if one.verdict not in words]
     if left:
         named = ", ".join(left[:6]) + (" and others" if len(left) > 6 else "")
@@ -137,7 +137,7 @@ def _short(count: int) -> str:
 def _navigation(compared: Compared, *, runs: bool) -> str:
     links = [("_summary", "Summary")]
     links += [(section.name, section.title) for section, *_ in compared]
-    links += [("_runs", "Runs")] if runs else []
+    links += [("_runs", "All runs")] if runs else []
     links += [("_reading", "How to read this")]
     items = "".join(f'<a href="#{to}">{escape(words)}</a>' for to, words in links)
     return f"<nav><div>{items}</div></nav>"
