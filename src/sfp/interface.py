@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import functools
+import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from sfp.config import Schedule
 from sfp.data.trajectories import Trajectories
 from sfp.errors import LONG
+from sfp.exploration.choose import find_past_actions
 from sfp.priors.base import Prior
-from sfp.priors.fit import PRESETS
+from sfp.priors.fit import Fitting, settings
 from sfp.priors.fit import fit as _fit
-from sfp.priors.models import find_maker
+from sfp.priors.models import find_maker, usual_model
 from sfp.priors.store import make_card
 from sfp.priors.store import save_prior as _save
 from sfp.progress import fitting_progress, say_note, training_progress
@@ -36,13 +39,32 @@ def train(env: Any, **given: Any) -> Trained:
 
 @functools.wraps(_fit)
 def fit(data: Trajectories, **given: Any) -> Prior:
-    """As `sfp.priors.fit.fit`; whoever passes `progress` sees nothing else."""
+    """As `sfp.priors.fit.fit`; whoever passes `progress` sees nothing else.
+
+    `past_actions="auto"` tries a few numbers, and with `env=` explores it with each, as
+    `sfp fit --past-actions auto` does.
+    """
+    preset = given.get("preset", "default")
+    model = given.get("model")
+    model = usual_model(preset) if model is None else model
+    env = given.pop("env", None)
+    if env is not None or given.get("past_actions") == "auto":
+        names = {field.name for field in fields(Fitting)}
+        conditioning, notes = find_past_actions(
+            data,
+            given.get("past_actions", 1),
+            state=given.get("state", False),
+            env=env,
+            model=model,
+            fitting=settings(model, preset, **{k: given[k] for k in names & {*given}}),
+            seed=given.get("seed", 0),
+        )
+        given["past_actions"] = conditioning.past_actions
+        print(*notes, sep="\n", file=sys.stderr)
     if "progress" in given:
         return _fit(data, **given)
-    preset = PRESETS.get(given.get("preset", "default"), PRESETS["default"])
-    total = _count(given, "epochs", preset.epochs)
-    label = f"fitting {find_maker(given.get('model', 'realnvp')).label}"
-    with fitting_progress(label, total) as advance:
+    total = _count(given, "epochs", settings(model, preset).epochs)
+    with fitting_progress(f"fitting {find_maker(model).label}", total) as advance:
         return _fit(data, **given, progress=lambda row: advance(int(row["epoch"]), row))
 
 

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy import signal
 
-from sfp.exploration.metrics import buckets, coverage, cut, gyration, spectrum
+from sfp.exploration.metrics import (
+    buckets,
+    coverage,
+    cut,
+    gyration,
+    low_power,
+    persistence,
+    run_length,
+    spectrum,
+)
 
 LOW, HIGH = np.array([-1.0, 10.0]), np.array([3.0, 12.0])
 
@@ -139,3 +148,34 @@ def test_cut_stops_at_500_steps_and_1000_episodes():
     actions = np.zeros((2 * 1200, 1), np.float32)
     assert cut(actions, np.arange(2, 2401, 2)).shape == (1000, 2, 1)
     assert cut(actions, np.array([2400])).shape == (1, 500, 1)
+
+
+def test_persistence_of_noise_is_1_and_of_a_line_the_window():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(400, 200, 2))
+    assert persistence(noise) == pytest.approx(1.0, abs=0.05)
+    line = np.broadcast_to(rng.normal(size=(5, 1, 3)), (5, 200, 3))
+    assert persistence(line) == pytest.approx(50)
+    assert persistence(line, window=20) == pytest.approx(20)
+    assert persistence(line, window=1000) == pytest.approx(200)
+    held = np.repeat(noise, 5, axis=1)  # each action five times
+    assert persistence(held) == pytest.approx(5.0, rel=0.05)
+    assert persistence(np.zeros((2, 60, 2))) == 1.0
+
+
+def test_run_length_by_hand():
+    """Right three times, up twice, right once: runs of 3, 2 and 1."""
+    right, up, slant = [1.0, 0.0], [0.0, 2.0], [0.9, 0.3]
+    actions = np.array([[right, slant, right, up, up, right]])
+    assert run_length(actions) == pytest.approx(2.0)
+    assert run_length(np.array([[right, up]])) == pytest.approx(1.0)
+    assert run_length(np.repeat(actions, 4, axis=0)) == pytest.approx(2.0)
+
+
+def test_low_power_counts_periods_above_50_steps():
+    time = np.arange(1000)[None, :, None]
+    slow, fast = np.sin(2 * np.pi * time / 100), np.sin(2 * np.pi * time / 10)
+    assert low_power(slow) == pytest.approx(1.0)
+    assert low_power(fast) == pytest.approx(0.0, abs=1e-9)
+    assert low_power(slow + fast) == pytest.approx(0.5)
+    assert low_power(np.ones((1, 60, 1))) == 0.0

@@ -70,6 +70,7 @@ def fitted(data, model, fitting=QUICK, past_actions=1):
     ("model", "margin"),
     [
         ("realnvp", 0.05),
+        ("mixture", 0.05),
         ("parrot", 0.05),
         ("vae", 0.1),
         ("gaussian", 0.05),
@@ -88,7 +89,8 @@ def test_recovers_a_linear_gaussian_conditional(model, margin):
 
 
 @pytest.mark.parametrize(
-    ("model", "margin"), [("realnvp", 0.06), ("vae", 0.3), ("lscde", 0.3)]
+    ("model", "margin"),
+    [("realnvp", 0.06), ("mixture", 0.03), ("vae", 0.3), ("lscde", 0.3)],
 )
 def test_recovers_two_modes(model, margin):
     data, entropy = two_modes(np.random.default_rng(0))
@@ -124,7 +126,7 @@ def nasty(rng, episodes=40, steps=60):
     return trajectories(np.stack(columns, axis=-1))
 
 
-@pytest.mark.parametrize("model", ["realnvp", "vae", "gaussian", "lscde"])
+@pytest.mark.parametrize("model", ["realnvp", "mixture", "vae", "gaussian", "lscde"])
 def test_likelihoods_survive_point_masses_and_samples_keep_to_the_bounds(model):
     data = nasty(np.random.default_rng(0))
     fitter, state = fitted(data, model, replace(QUICK, epochs=1, epoch_steps=60))

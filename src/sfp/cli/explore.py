@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from sfp.cli.console import show
 from sfp.progress import progress
+
+if TYPE_CHECKING:
+    from sfp.priors.base import Prior
 
 
 def explore(
@@ -16,6 +19,7 @@ def explore(
     *,
     explorer: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     prior: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
+    temperature: float = 1.0,
     trajectories: int = 20,
     steps: int | None = None,
     repetitions: int = 10,
@@ -46,6 +50,8 @@ def explore(
             more. By default all of them are compared.
         prior: a learned prior to compare, by its folder or by the name of a shipped
             one; repeat the option for more.
+        temperature: samples of the priors are sharper (below 1) or broader (above) than
+            fitted.
         trajectories: trajectories in each repetition.
         steps: time steps of each trajectory; by default those of an episode, or 500 if
             episodes have no time limit.
@@ -69,9 +75,11 @@ def explore(
     )
     from sfp.exploration.place import find_place
     from sfp.files import write_json
+    from sfp.priors.base import check_temperature
     from sfp.priors.store import fingerprint, load_prior
     from sfp.report.tables import save_csv
 
+    check_temperature(temperature)
     place = find_place(task, position)
     can = (name for name in EXPLORERS if place.is_known or name != "scripted")
     names, length = explorer or tuple(can), place.steps if steps is None else steps
@@ -79,7 +87,7 @@ def explore(
     called = [Path(name).name for name in prior]
     alike = len({*called}) < len({*prior})
     priors = {
-        f"prior {name if alike else short}": load_prior(name)
+        f"prior {name if alike else short}": _at(load_prior(name), temperature)
         for name, short in zip(prior, called, strict=True)
     }
     total = max(1, length) * (len(names) + len(priors))
@@ -112,6 +120,7 @@ def explore(
         "repetitions": repetitions,
         "seed": seed,
         "solved_at": solved_at,
+        **({"temperature": temperature} if temperature != 1 else {}),
     }
     files = [
         save(picture, Path(f"{stem}.png")),
@@ -133,3 +142,7 @@ def explore(
         task=place.name,
         figures=[str(file) for file in files],
     )
+
+
+def _at(prior: Prior, temperature: float) -> Prior:
+    return prior if temperature == 1 else prior.tempered(temperature)

@@ -15,10 +15,11 @@ def fit(
     dataset: tyro.conf.Positional[str],
     *,
     out: Path,
-    past_actions: int = 1,
+    past_actions: int | Literal["auto"] = 1,
     state: bool = False,
-    model: str = "realnvp",
+    model: str | None = None,
     preset: Literal["default", "paper"] = "default",
+    temperature: float = 1.0,
     env: str | None = None,
     epochs: int | None = None,
     epoch_steps: int | None = None,
@@ -37,18 +38,24 @@ def fit(
     A state-free prior needs nothing but actions:
         sfp fit sfp/room/scripted-v0 --past-actions 1 --out priors/room
 
+    How many past actions are best can be tried, also in the environment to explore:
+        sfp fit sfp/room/scripted-v0 --past-actions auto --env maze --out priors/maze
+
     A behavioural prior needs states too:
         sfp fit sfp/room/scripted-v0 --past-actions 0 --state --out priors/room-state
 
     Args:
         dataset: a Minari id, or the path of a folder or file (see `sfp data --help`).
         out: folder for the prior: weights, config, model card and pictures.
-        past_actions: how many past actions the prior sees; 0, 1, 2, 5, 10, any.
+        past_actions: how many past actions the prior sees; 0, 1, 2, 5, 10, any; auto
+            tries these for a while and takes the best.
         state: let it also see the state (with the goal, where recorded).
-        model: the density model (`sfp list models`).
+        model: the density model (`sfp list models`); with --preset paper, realnvp.
         preset: `paper` is its protocol: 100 passes, constant rate 1e-4.
-        env: take the action bounds from this environment (a task or a Gymnasium id), if
-            the recordings do not state them.
+        temperature: sample sharper (below 1) or broader (above) than fitted.
+        env: the environment to explore (a task or a Gymnasium id): action bounds that
+            the recordings do not state are taken from it, and `--past-actions auto`
+            counts how often its goal is met.
         epochs: change the preset's.
         epoch_steps: change the preset's gradient steps per epoch.
         batch: change the preset's batch size.
@@ -65,22 +72,25 @@ def fit(
 
     use_threads(threads)
 
-    from dataclasses import replace
-
     import numpy as np
 
     from sfp.data.sources import load
     from sfp.envs.adapter import bounds_of
     from sfp.exploration.card import write_card
+    from sfp.exploration.choose import find_past_actions
+    from sfp.priors.base import check_temperature
     from sfp.priors.conditioning import Conditioning
-    from sfp.priors.fit import PRESETS, Fitter
+    from sfp.priors.fit import Fitter, settings
+    from sfp.priors.models import usual_model
     from sfp.priors.prepare import check_seed
     from sfp.priors.session import check_target, fit_to
 
     check_target(out, force=force)
     check_seed(seed)
+    check_temperature(temperature)
     keep_compiled()
-    conditioning = Conditioning(past_actions, state)
+    model = usual_model(preset) if model is None else model
+    conditioning = Conditioning(0 if past_actions == "auto" else past_actions, state)
     trajectories = load(
         dataset,
         columns=conditioning.columns,
@@ -101,11 +111,22 @@ def fit(
         "learning_rate": learning_rate,
     }
     given = {name: value for name, value in changes.items() if value is not None}
+    fitting = settings(model, preset, **given)
+    conditioning, notes = find_past_actions(
+        trajectories,
+        past_actions,
+        state=state,
+        env=env,
+        model=model,
+        fitting=fitting,
+        seed=seed,
+    )
     fitter = Fitter(
         trajectories,
         conditioning=conditioning,
         model=model,
-        fitting=replace(PRESETS[preset], **given),
+        fitting=fitting,
+        temperature=temperature,
         seed=seed,
     )
     label, epochs = f"fitting {model}", fitter.fitting.epochs
@@ -130,4 +151,5 @@ def fit(
         "gradient_steps": card.fit["gradient_steps"],
         "seconds": round(sum(row["seconds"] for row in rows), 1),
     }
-    show([row], json=json, notes=[f"Look at it: sfp prior show {out}"])
+    notes.append(f"Look at it: sfp prior show {out}")
+    show([row], json=json, notes=notes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sfp.envs.registry import get_task
 from sfp.experiments.cell import Cell, Walk
 from sfp.experiments.recipes import PriorRecipe, Recording
-from sfp.priors.fit import PRESETS
+from sfp.priors.fit import settings
 
 START = 10.0
 """Seconds until a process computes: imports and compiled programs."""
@@ -13,7 +13,7 @@ START = 10.0
 TRAINING = 300.0
 """Steps per second of a run, tests included."""
 
-GRADIENT = {"realnvp": 100.0, "parrot": 100.0, "vae": 500.0}
+GRADIENT = {"realnvp": 100.0, "parrot": 100.0, "vae": 500.0, "mixture": 100.0}
 """Gradient steps per second of a fit; a thousand for all others."""
 
 RECORDING = {"point-maze": 200_000.0, "meta-world": 6_000.0}
@@ -38,7 +38,7 @@ def epochs(recipe: PriorRecipe) -> int:
 
 def fit(recipe: PriorRecipe) -> float:
     """Seconds of a fit that does not stop early."""
-    fitting = PRESETS[recipe.preset]
+    fitting = settings(recipe.model, recipe.preset)
     whole = recipe.recording.episodes * recipe.recording.steps / fitting.batch
     steps = epochs(recipe) * (fitting.epoch_steps or whole)
     return START + steps / GRADIENT.get(recipe.model, 1000.0)

@@ -13,7 +13,8 @@ from sfp.documents import read_json
 from sfp.envs.suites import EPISODE_STEPS
 from sfp.errors import SfpError
 from sfp.priors.conditioning import Conditioning
-from sfp.priors.fit import PRESETS
+from sfp.priors.fit import settings
+from sfp.priors.models import get_model
 from sfp.priors.store import (
     CONFIG,
     find_prior,
@@ -133,8 +134,8 @@ class PriorRecipe:
 
     @property
     def length(self) -> int:
-        usual = PRESETS[self.preset].epochs
-        if self.preset == "default":
+        usual = settings(self.model, self.preset).epochs
+        if self.preset == "default" and not get_model(self.model).usual:
             usual = EPOCHS.get(self.recording.task, usual)
         return usual if self.epochs is None else self.epochs
 
@@ -175,7 +176,7 @@ class PriorRecipe:
         words += ["--keep", f"{self.keep:g}"] if self.keep != 1.0 else []
         words += ["--uniform", f"{self.uniform:g}"] if self.uniform else []
         words += ["--preset", self.preset] if self.preset != "default" else []
-        if self.length != PRESETS[self.preset].epochs:
+        if self.length != settings(self.model, self.preset).epochs:
             words += ["--epochs", str(self.length)]
         return (*words, "--seed", str(self.seed))
 

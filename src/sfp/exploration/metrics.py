@@ -74,6 +74,43 @@ def spectrum(sequences: Sequences) -> tuple[np.ndarray, np.ndarray]:
     return np.fft.rfftfreq(steps), power.mean(axis=(0, 2))
 
 
+def persistence(sequences: Sequences, *, window: int = 50) -> float:
+    """How many steps go together: E|a_1 + ... + a_n|² / (n E|a|²) over n steps.
+
+    1 for independent actions around 0, n for a straight line. It is the power at the
+    lowest frequencies, divided by that of white noise with the same actions.
+    """
+    window = min(window, sequences.shape[1])
+    whole = sequences.shape[1] // window * window
+    cuts = sequences[:, :whole].reshape(len(sequences), -1, window, sequences.shape[2])
+    sums = cuts.sum(axis=2)
+    power = (cuts * cuts).sum()
+    return float((sums * sums).sum() / power) if power > 0 else 1.0
+
+
+def run_length(sequences: Sequences, *, cosine: float = 0.5) -> float:
+    """Mean steps until an action points away from the first of its run, by over 60°.
+
+    Runs that the end of a sequence cuts short count as wholes, which understates long
+    ones.
+    """
+    norms = np.maximum(np.linalg.norm(sequences, axis=2, keepdims=True), 1e-12)
+    units = sequences / norms
+    first, runs = units[:, 0].copy(), np.ones(len(units), int)
+    for action in units[:, 1:].swapaxes(0, 1):
+        turned = (action * first).sum(axis=1) < cosine
+        first[turned] = action[turned]
+        runs += turned
+    return float(units.shape[0] * units.shape[1] / runs.sum())
+
+
+def low_power(sequences: Sequences, *, below: float = 0.02) -> float:
+    """The share of the power of actions at periods longer than 50 steps."""
+    frequency, density = spectrum(sequences)
+    total = density.sum()
+    return float(density[frequency <= below].sum() / total) if total > 0 else 0.0
+
+
 def cut(
     actions: np.ndarray, ends: np.ndarray, *, longest: int = 500, most: int = 1000
 ) -> Sequences:

@@ -43,7 +43,7 @@ class MLP(eqx.Module):
         That way round is faster to differentiate.
         """
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = jax.nn.relu(_affine(x, weight, bias))
+            x = jax.nn.relu(affine(x, weight, bias))
         return x
 
     def columns_behind(
@@ -61,9 +61,9 @@ class MLP(eqx.Module):
         first, taken = self.weights[0][: len(own)], self.weights[0][len(own) :]
         bias = self.biases[0] + encoder.biases[-1] @ taken
         both = encoder.weights[-1] @ taken
-        x = _affine(own, first, bias) + _affine(hidden, both, jnp.zeros(len(bias)))
+        x = affine(own, first, bias) + affine(hidden, both, jnp.zeros(len(bias)))
         for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
-            x = _affine(jax.nn.relu(x), weight, bias)
+            x = affine(jax.nn.relu(x), weight, bias)
         return x
 
 
@@ -97,7 +97,7 @@ THIN = 4
 
 
 @jax.custom_vjp
-def _affine(
+def affine(
     x: Float[Array, "inputs batch"],
     weight: Float[Array, "inputs outputs"],
     bias: Float[Array, " outputs"],
@@ -112,7 +112,7 @@ def _affine(
 
 
 def _affine_forward(x, weight, bias):
-    return _affine(x, weight, bias), (x, weight)
+    return affine(x, weight, bias), (x, weight)
 
 
 def _affine_backward(saved, g):
@@ -123,7 +123,7 @@ def _affine_backward(saved, g):
     return weight @ g, both[:, :-1].T, both[:, -1]
 
 
-_affine.defvjp(_affine_forward, _affine_backward)
+affine.defvjp(_affine_forward, _affine_backward)
 
 
 def _product(a: Float[Array, "n k"], b: Float[Array, "k m"]) -> Float[Array, "n m"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, TypeAlias
 
 import equinox as eqx
@@ -13,7 +14,7 @@ from sfp.envs.scale import ActionScale
 from sfp.errors import SfpError
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.models import Maker
-from sfp.priors.protocols import Action, Context, Model, Scalar
+from sfp.priors.protocols import Action, Context, Model, Scalar, Tempers
 
 if TYPE_CHECKING:
     from sfp.priors.acting import ActionSampler
@@ -97,6 +98,17 @@ class Prior(eqx.Module):
 
         return ActionSampler(self, seed)
 
+    def tempered(self, temperature: float) -> Prior:
+        """The same prior, sampled broader (above 1) or sharper (below) than fitted."""
+        check_temperature(temperature)
+        if not isinstance(self.model, Tempers):
+            raise SfpError(
+                f"a {type(self.model).__name__} has no temperature: expected a prior "
+                "of --model mixture or realnvp."
+            )
+        model = self.model.temper(temperature)
+        return eqx.tree_at(lambda prior: prior.model, self, model)
+
     def context(
         self, history: Float[Given, ...], state: Float[Given, " state"]
     ) -> Context:
@@ -112,6 +124,11 @@ class Prior(eqx.Module):
                 f"received a context of {len(context)}."
             )
         return self.frame.scale_context(jnp.asarray(context))
+
+
+def check_temperature(temperature: float) -> None:
+    if not 0 < temperature < math.inf:
+        raise SfpError(f"expected a temperature above 0, received {temperature}.")
 
 
 def unit_prior(prior: Prior) -> Prior:

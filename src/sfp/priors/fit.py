@@ -14,10 +14,10 @@ import optax
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, at_least, unknown
 from sfp.outside import call
-from sfp.priors.base import Prior
+from sfp.priors.base import Prior, check_temperature
 from sfp.priors.batches import DevicePairs, Units
 from sfp.priors.conditioning import Conditioning
-from sfp.priors.models import OURS, find_maker
+from sfp.priors.models import OURS, find_maker, usual_model
 from sfp.priors.prepare import check_seed, make_frame, make_jitter
 from sfp.priors.probe import check_alike, check_model
 from sfp.priors.protocols import Settles, Solves, loss_of, partition, traits_of
@@ -77,6 +77,14 @@ PRESETS = {
 }
 
 
+def settings(model: Any, preset: str = "default", **changes: Any) -> Fitting:
+    """How a model is fitted; its own habits belong to the default preset."""
+    if preset not in PRESETS:
+        raise unknown("preset", preset, PRESETS, "Choose one of these.")
+    usual = find_maker(model).usual if preset == "default" else {}
+    return replace(PRESETS[preset], **{**usual, **changes})
+
+
 class State(NamedTuple):
     """All that a fit carries from one epoch to the next; arrays only."""
 
@@ -104,9 +112,12 @@ class Fitter:
         model: Any = "realnvp",
         fitting: Fitting = PRESETS["default"],
         batches: Callable[..., DevicePairs] = DevicePairs,
+        temperature: float = 1.0,
         seed: int = 0,
     ):
         check_seed(seed)
+        check_temperature(temperature)
+        self.temperature = temperature
         self.maker = find_maker(model)
         self.conditioning, self.fitting, self.seed = conditioning, fitting, seed
         self.frame, self.names = make_frame(data, conditioning), data.names
@@ -165,7 +176,8 @@ class Fitter:
 
     def prior(self, state: State) -> Prior:
         parts = self.frame, self.seeds, self.conditioning, self.names, self.maker
-        return Prior(state.best, *parts)
+        prior = Prior(state.best, *parts)
+        return prior if self.temperature == 1 else prior.tempered(self.temperature)
 
     def score(self, model: Any, count: int | None = None) -> float:
         """Mean held-out log-likelihood in nats, in the environment's units.
@@ -291,8 +303,9 @@ def fit(
     *,
     past_actions: int = 1,
     state: bool = False,
-    model: Any = "realnvp",
+    model: Any = None,
     preset: str = "default",
+    temperature: float = 1.0,
     seed: int = 0,
     progress: Callable[[dict[str, int | float]], None] = lambda row: None,
     **changes: Any,
@@ -305,20 +318,22 @@ def fit(
         state: whether it also sees the state (a behavioural prior).
         model: a name from `sfp list models`; or a class or factory of your own, called
             as `model(dims, context, key=key)` (a `functools.partial` states further
-            arguments); or a model of the data's sizes, to start from its weights.
+            arguments); or a model of the data's sizes, to start from its weights. None
+            is the default, and with preset `paper` the paper's flow.
         preset: `default`, or `paper` for its protocol (100 passes at 1e-4).
+        temperature: samples are sharper (below 1) or broader (above) than the fit.
         seed: decides everything.
         progress: called with each epoch's row (`epoch`, `loss`, `held_out`, ...); try
             `progress=print`.
         **changes: fields of `Fitting` to change.
     """
-    if preset not in PRESETS:
-        raise unknown("preset", preset, PRESETS, "Choose one of these.")
+    model = usual_model(preset) if model is None else model
     fitter = Fitter(
         data,
         conditioning=Conditioning(past_actions, state),
         model=model,
-        fitting=replace(PRESETS[preset], **changes),
+        fitting=settings(model, preset, **changes),
+        temperature=temperature,
         seed=seed,
     )
     carried = fitter.begin()

@@ -2,8 +2,8 @@
 
 import functools
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from sfp.documents import parse_json
@@ -12,17 +12,25 @@ from sfp.outside import call, check_callable, register
 from sfp.priors.deterministic import Deterministic
 from sfp.priors.gaussian import Gaussian
 from sfp.priors.lscde import LSCDE
+from sfp.priors.mixture import Mixture
 from sfp.priors.protocols import Model
 from sfp.priors.realnvp import PARROT, RealNVP
 from sfp.priors.vae import VAE
 
+DEFAULT = "realnvp"
 SIGNATURE = "(dims, context, *, key) that returns a model"
 
 
 @dataclass(frozen=True)
 class Entry:
+    """A line of the table of models.
+
+    `usual` has the fields of `Fitting` that the model's default preset changes.
+    """
+
     build: Callable[..., Any]
     summary: str
+    usual: Mapping[str, Any] = field(default_factory=dict)
 
 
 def _parrot(dims: int, context: int, *, key: Any) -> RealNVP:
@@ -31,12 +39,24 @@ def _parrot(dims: int, context: int, *, key: Any) -> RealNVP:
 
 MODELS: dict[str, Entry] = {
     "realnvp": Entry(RealNVP, "conditional Real NVP flow, the paper's (default)"),
+    "mixture": Entry(
+        Mixture,
+        "mixture density network, fitted in a minute",
+        {"epochs": 40, "epoch_steps": 200, "learning_rate": 5e-3, "patience": 40},
+    ),
     "parrot": Entry(_parrot, "Real NVP of PARROT's size with a 3 x 256 encoder"),
     "vae": Entry(VAE, "conditional variational auto-encoder"),
     "lscde": Entry(LSCDE, "least-squares conditional density estimation"),
     "deterministic": Entry(Deterministic, "the mean next action, without noise"),
     "gaussian": Entry(Gaussian, "tanh-Gaussian, for the KL baseline"),
 }
+
+
+def usual_model(preset: str) -> str:
+    """What is fitted unless a model is named: with the paper's protocol, its flow."""
+    return "realnvp" if preset == "paper" else DEFAULT
+
+
 OURS = frozenset(entry.build for entry in MODELS.values())
 """Factories that need no probing before a fit."""
 
@@ -75,6 +95,11 @@ class Maker:
         """The registered name, which a folder keeps in place of code."""
         known = (name for name, entry in MODELS.items() if entry.build is self.build)
         return next(known, None)
+
+    @property
+    def usual(self) -> Mapping[str, Any]:
+        """How it is fitted by default, where that differs from other models."""
+        return MODELS[self.name].usual if self.name else {}
 
     @property
     def label(self) -> str:

@@ -7,6 +7,7 @@ defaults are welcome.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
@@ -67,6 +68,29 @@ class Settles(Protocol):
 
     def settle(self, actions: Actions, contexts: Contexts) -> Any:
         """The same model with the statistics of these samples."""
+        ...
+
+
+@runtime_checkable
+class InNumPy(Protocol):
+    """A model that samples one action at a time faster without JAX."""
+
+    @property
+    def numbers(self) -> int:
+        """How many uniform numbers a sample takes."""
+        ...
+
+    def in_numpy(self) -> Callable[[np.ndarray, np.ndarray], Any]:
+        """The sample that uniform numbers in [0, 1) and a context make."""
+        ...
+
+
+@runtime_checkable
+class Tempers(Protocol):
+    """A model that can be made sharper or broader than it was fitted."""
+
+    def temper(self, temperature: float) -> Any:
+        """The same model, broader above 1 and sharper below."""
         ...
 
 

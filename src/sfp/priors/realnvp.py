@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sfp.errors import SfpError
 from sfp.nets.mlp import MLP
 from sfp.priors.normal import log_normal
 from sfp.priors.protocols import Action, Actions, Context, Contexts, Scalar, Traits
@@ -188,6 +189,15 @@ class RealNVP(eqx.Module):
         """Negative log-likelihood of a batch, normalised by its own statistics."""
         z, log_det, _ = self._batch(actions.T, contexts.T)
         return -(log_normal(z).sum(axis=0) + log_det).mean()
+
+    def temper(self, temperature: float) -> RealNVP:
+        """A = f(√T z): the noise is scaled in the normalisation next to it."""
+        if not self.norms:
+            raise SfpError("a flow without normalisation has no temperature.")
+        scale, last = temperature**0.5, self.norms[-1]
+        changed = last.log_gain - jnp.log(scale), last.offset / scale
+        where = lambda flow: (flow.norms[-1].log_gain, flow.norms[-1].offset)  # noqa: E731
+        return eqx.tree_at(where, self, changed)
 
     def settle(self, actions: Actions, contexts: Contexts) -> RealNVP:
         if not self.norms:

@@ -131,6 +131,7 @@ def filled(
     state: State,
     request: dict[str, Any],
 ) -> Card:
+    heat = fitter.temperature
     return replace(
         card,
         rate=data.rate,
@@ -145,12 +146,13 @@ def filled(
             **request["fitting"],
             "seed": request["seed"],
             "threads": request["threads"],
+            **({"temperature": heat} if heat != 1 else {}),
             "epochs_run": int(state.epoch),
             "best_epoch": int(state.best_epoch),
             "gradient_steps": int(state.epoch) * fitter.epoch_steps,
             "jitter": [float(x) for x in fitter.jitter],
         },
-        score=fitter.score(state.best),
+        score=fitter.score(fitter.prior(state).model),
         versions=request["versions"],
     )
 
