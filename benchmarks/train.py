@@ -97,10 +97,12 @@ def main():
     prior = unit_prior(sfp.load_prior("room"))
     ours = Ours("sfp SAC", SAC(environment.spec, alpha=0.02), 4.0)
     mixed = Ours("sfp SFP", SFP(environment.spec, (prior,)), 0.0)
+    fast = unit_prior(sfp.load_prior("room-fast"))
+    quick = Ours("sfp SFP, room-fast", SFP(environment.spec, (fast,)), 0.0)
     peers = [Theirs(sb3, "Stable-Baselines3 SAC"), Theirs(sbx, "SBX SAC")]
     speeds, shares, updates = Counter(), {}, {}
     for _ in range(ROUNDS):  # in turns, so that all meet the same weather
-        for one in (ours, mixed, *peers):
+        for one in (ours, mixed, quick, *peers):
             speed = one.run(STEPS)
             if speed > speeds[one.name]:
                 speeds[one.name] = speed
@@ -113,7 +115,7 @@ def main():
     top = max(top, peak())
     for name, speed in speeds.items():
         print(f"{name:24} {speed:7.1f} steps/s")
-    for one in (ours, mixed):
+    for one in (ours, mixed, quick):
         part = shares[one.name]
         known = ("environment", "act", "replay", "bank", "update")
         other = 1 - sum(part.get(p, 0.0) for p in known)
@@ -130,6 +132,7 @@ def main():
         "SAC / Stable-Baselines3": (sac / speeds[peers[0].name], 2.5),
         "SAC / SBX": (sac / speeds[peers[1].name], 1.0),
         "SFP / SAC": (speeds[mixed.name] / sac, 0.65),
+        "SFP with room-fast / SAC": (speeds[quick.name] / sac, 0.65),
         "share of the peak, SAC": (
             updates[ours.name] * flops_per_update(ours.agent) / top,
             0.7,
