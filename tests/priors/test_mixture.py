@@ -25,7 +25,9 @@ def build(dims=2, context=2, **sizes):
     leaves, structure = jax.tree.flatten(model)
     keys = jax.random.split(jax.random.key(1), len(leaves))
     moved = [
-        leaf + 0.3 * jax.random.normal(key, leaf.shape) if leaf.ndim else leaf
+        leaf + 0.3 * jax.random.normal(key, leaf.shape) / max(1, leaf.shape[0]) ** 0.5
+        if leaf.ndim
+        else leaf
         for leaf, key in zip(leaves, keys, strict=True)
     ]
     return jax.tree.unflatten(structure, moved)
@@ -135,7 +137,7 @@ def log_probs(prior, grid, context):
 @pytest.mark.parametrize("kind", ["mixture", "realnvp"])
 def test_temperature_sharpens_and_broadens_and_leaves_a_density(kind):
     if kind == "mixture":
-        model, far = build(2, 2), 3.0
+        model, far = build(2, 2), 2.5
     else:
         model, far = RealNVP(2, 2, key=jax.random.key(0), size=FlowSize(2, 8)), 8.0
     prior = prior_of(model, low=-1.0, high=1.0, state=0)

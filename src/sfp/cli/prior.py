@@ -34,11 +34,14 @@ def prior(
     """
     from dataclasses import asdict
 
+    import jax
     import numpy as np
 
     from sfp.errors import SfpError
     from sfp.exploration.card import density_figure
     from sfp.exploration.figures import save
+    from sfp.exploration.metrics import persistence
+    from sfp.priors.rollout import rollout
     from sfp.priors.store import open_prior
 
     loaded, card = open_prior(prior)
@@ -60,6 +63,10 @@ def prior(
     figure = density_figure(loaded, np.array(contexts, np.float32))
     picture = save(figure, out / f"prior-{Path(prior).name}.png")
     facts = asdict(card)
+    together = None
+    if not card.state:
+        made = rollout(loaded, jax.random.key(0), count=200, steps=500)
+        together = round(persistence(np.asarray(made, np.float64)), 2)
     rows = [
         {"property": name, "value": str(value)}
         for name, value in {
@@ -72,9 +79,17 @@ def prior(
             "fingerprint": str(card.data.get("fingerprint"))[:16],
             "gradient steps": card.fit.get("gradient_steps"),
             "control rate": card.rate,
+            "steps that go together, of 50": together,
         }.items()
     ]
     notes = [f"Picture: {picture}"]
     if card.state:
         notes.insert(0, "The state in the picture is the mean of the data's.")
-    show(rows, json=json, notes=notes, card=facts, figures=[str(picture)])
+    show(
+        rows,
+        json=json,
+        notes=notes,
+        card=facts,
+        persistence=together,
+        figures=[str(picture)],
+    )

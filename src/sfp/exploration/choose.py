@@ -82,7 +82,7 @@ def find_past_actions(
     ]
 
 
-def _word(name: str, value: float) -> str:
+def _word(name: str, value: int | float) -> str:
     number = f"{value:.3f}" if isinstance(value, float) else str(value)
     return f"{name.replace('_', ' ')} {number}"
 
