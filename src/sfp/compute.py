@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import sys
@@ -48,7 +49,8 @@ def use_threads(count: int) -> None:
     jax.config.update("jax_cpu_enable_async_dispatch", False)  # noqa: FBT003
     jax.devices()
     for thread in os.listdir("/proc/self/task"):
-        os.sched_setaffinity(int(thread), cores)
+        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            os.sched_setaffinity(int(thread), cores)
     _chosen = min(count, len(cores))
 
 
