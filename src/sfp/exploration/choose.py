@@ -10,7 +10,7 @@ import numpy as np
 
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError
-from sfp.exploration.explorers import explore
+from sfp.exploration.explorers import Exploration, explore
 from sfp.exploration.metrics import persistence
 from sfp.exploration.place import Place, find_place
 from sfp.priors.compatibility import check_bounds
@@ -118,7 +118,7 @@ def try_candidates(
     walks = explore(
         place, [], priors=priors, trajectories=count, repetitions=1, seed=seed
     )
-    met = [float(walk.success.mean()) for walk in walks]
+    met = [float(np.mean(_shares(walk))) for walk in walks]
     return [
         replace(
             one,
@@ -128,6 +128,12 @@ def try_candidates(
         )
         for one, share, walk in zip(made, met, walks, strict=True)
     ]
+
+
+def _shares(walk: Exploration) -> np.ndarray:
+    """Of episodes that succeed or, where no one tells success, that are rewarded."""
+    shares = walk.rewarded if walk.success is None else walk.success
+    return np.zeros(1) if shares is None else shares
 
 
 def choose(candidates: Sequence[Candidate]) -> tuple[Candidate, str]:
