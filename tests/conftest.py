@@ -99,11 +99,15 @@ def shared():
 @pytest.fixture(autouse=True)
 def registries():
     """What a test or an example of the docs registers is forgotten behind it."""
+    from gymnasium import registry
+
     from sfp.data.sources.formats import FORMATS
+    from sfp.envs import SUITES, TASKS
     from sfp.exploration.explorers import EXPLORERS
     from sfp.priors.models import MODELS
 
-    tables = [(table, dict(table)) for table in (FORMATS, EXPLORERS, MODELS)]
+    open_tables = (FORMATS, EXPLORERS, MODELS, TASKS, SUITES, registry)
+    tables = [(table, dict(table)) for table in open_tables]
     yield
     for table, before in tables:
         table.clear()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sfp.data.record import Recorder, record
     from sfp.data.sources import load, register_format
     from sfp.data.trajectories import Trajectories
+    from sfp.envs.own import register_task
     from sfp.exploration.description import describe
     from sfp.exploration.explorers import explore, register_explorer
     from sfp.interface import fit, save_prior, train
@@ -49,6 +50,7 @@ _HOME = {
     "register_explorer": "sfp.exploration.explorers",
     "register_format": "sfp.data.sources",
     "register_model": "sfp.priors.models",
+    "register_task": "sfp.envs.own",
     "save_prior": "sfp.interface",
     "train": "sfp.interface",
 }
@@ -73,6 +75,7 @@ __all__ = [
     "register_explorer",
     "register_format",
     "register_model",
+    "register_task",
     "save_prior",
     "train",
 ]

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 from sfp.errors import SfpError, reason
+
+PLUGINS = "SFP_PLUGINS"
+"""An environment variable: modules, separated by commas."""
 
 
 def register(table: dict[str, Any], kind: str, name: str, entry: Any) -> None:
@@ -19,6 +24,11 @@ def register(table: dict[str, Any], kind: str, name: str, entry: Any) -> None:
         name: letters, digits, dots, dashes and underscores, as it is typed in a shell.
         entry: what the name stands for.
     """
+    check_name(table, kind, name)
+    table[name] = entry
+
+
+def check_name(table: Container[str], kind: str, name: str) -> None:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][\w.-]*", name):
         raise SfpError(
             f"{name!r} cannot name a {kind}: expected a letter, then letters, digits, "
@@ -28,7 +38,6 @@ def register(table: dict[str, Any], kind: str, name: str, entry: Any) -> None:
         raise SfpError(
             f"the {kind} {name!r} is there already: register yours under another name."
         )
-    table[name] = entry
 
 
 def check_callable(what: str, value: Any, signature: str) -> None:
@@ -62,3 +71,13 @@ def call(what: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> 
     """The result of a user's function; see `calling`."""
     with calling(what):
         return function(*args, **kwargs)
+
+
+def import_plugins() -> None:
+    """Import the modules that `SFP_PLUGINS` names, which register parts of one's own.
+
+    Commands do this first, and so do those that they start. It is the user's own
+    environment that says so: no file that is loaded can.
+    """
+    for module in filter(None, os.environ.get(PLUGINS, "").split(",")):
+        call(f"{PLUGINS}: the import of {module!r}", importlib.import_module, module)

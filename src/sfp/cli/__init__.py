@@ -24,6 +24,7 @@ from sfp.cli.reproduce import reproduce
 from sfp.cli.train import train
 from sfp.cli.usage import parse
 from sfp.errors import Busy, Interrupted, SfpError, plain
+from sfp.outside import import_plugins
 
 COMMANDS = {
     "collect": collect,
@@ -84,6 +85,7 @@ def main(args: list[str] | None = None) -> None:
     try:
         try:
             _check_words(args)
+            import_plugins()
             parse(COMMANDS, args, ABOUT)()
         finally:
             sys.stdout.flush()

@@ -78,6 +78,8 @@ def collect(
             stacklevel=2,
         )
         policy = EXPERT
+    if policy == SCRIPTED and chosen.script is not None:
+        policy, name = chosen.script, name or f"sfp/{chosen.slug}/scripted-v0"
     if not isinstance(policy, str):
         return record(
             task,
@@ -123,7 +125,7 @@ def check_policy(task: Task, policy: str) -> None:
             f"expected policy {SCRIPTED!r}, {EXPERT!r} or a controller, received "
             f"{policy!r}: load a run first (policy=sfp.Trained.load(RUN))."
         )
-    if not task.suite:
+    if not task.is_ours:
         raise SfpError(
             f"there is no {policy} policy for {task.name}: give a run "
             "(--policy RUN), or a controller (sfp.record in Python)."

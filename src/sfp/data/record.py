@@ -17,6 +17,7 @@ from sfp.envs.parameters import slug
 from sfp.envs.registry import get_task
 from sfp.envs.spaces import check_box
 from sfp.errors import SfpError, at_least
+from sfp.outside import call
 
 
 @runtime_checkable
@@ -102,9 +103,10 @@ def record(
     at_least(SHORTEST, steps=most)
     streams = (np.random.default_rng([seed, number]) for number in range(episodes))
     kind = type(getattr(controller, "__self__", controller))
+    doing = f"recording {kind.__name__} in {called}"
     data = write(
         name or f"sfp/{slug(called)}/recorded-v0",
-        (roll(made, who, most, rng).buffer() for rng in streams),
+        (call(doing, roll, made, who, most, rng).buffer() for rng in streams),
         made,
         description=f"{episodes} episodes of up to {most} steps in {called} "
         f"(seed {seed}).",

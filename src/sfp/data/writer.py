@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from minari.data_collector import EpisodeBuffer
 from minari.dataset.minari_dataset import parse_dataset_id
 from minari.dataset.minari_storage import MinariStorage
@@ -53,7 +54,8 @@ def write(
 ) -> Trajectories:
     """Write episodes as a local Minari dataset; the file is in memory until complete.
 
-    The environment gives the spaces and the specification to rebuild it from.
+    The environment gives the spaces and the specification to rebuild it from, unless
+    that holds code.
     """
     check_id(dataset_id, force=force)
     target = minari.root() / dataset_id
@@ -71,7 +73,7 @@ def write(
             draft / "data",
             env.observation_space,
             env.action_space,
-            env.spec,
+            env.spec if _is_plain(env.spec) else None,
             data_format="hdf5",
         )
         storage.update_metadata(metadata)
@@ -87,6 +89,13 @@ def write(
         with contextlib.suppress(ValueError, OSError):
             create_namespace(namespace)
     return load(target)
+
+
+def _is_plain(spec: EnvSpec | None) -> bool:
+    try:
+        return spec is not None and bool(spec.to_json())
+    except (ValueError, TypeError):  # a function, or an argument that is no JSON
+        return False
 
 
 def _counted(

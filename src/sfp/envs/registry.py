@@ -31,6 +31,7 @@ class Task:
         kwargs: further arguments of `gymnasium.make`.
         parameters: what may stand behind the name, as in `maze:seed=3`; None means
             whatever the environment's constructor takes.
+        script: who records in a task from outside (`sfp.register_task`).
     """
 
     name: str
@@ -39,6 +40,12 @@ class Task:
     summary: str
     kwargs: dict[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, Parameter] | None = None
+    script: Any = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it comes with sfp, which then knows all about it."""
+        return self.env_id.startswith("sfp/")
 
     @property
     def base(self) -> str:
@@ -53,7 +60,7 @@ class Task:
     @property
     def layout(self) -> Layout | None:
         """The map of a point-maze; None for everything else."""
-        if self.suite != "point-maze":
+        if self.suite != "point-maze" or not self.is_ours:
             return None
         return get_layout(self.kwargs.get("layout", self.base))
 
@@ -172,5 +179,9 @@ def _find(name: str) -> Task:
     if "/" in name or "-v" in name or name in gym.registry:
         return Task(name, name, "", "a Gymnasium environment")
     raise unknown(
-        "task", name, TASKS, "`sfp list tasks` shows all; a map is a path to a .txt."
+        "task",
+        name,
+        TASKS,
+        "`sfp list tasks` shows all; a map is a path to a .txt; a task of your own is "
+        "registered first (sfp.register_task).",
     )

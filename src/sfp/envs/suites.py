@@ -32,12 +32,12 @@ class Suite:
         parameters: the parameters that each task takes.
     """
 
-    entry_point: str
-    argument: str
-    summaries: Mapping[str, str]
     training: tuple[str, ...]
-    small: Mapping[str, int]
     coverage: str
+    entry_point: str = ""
+    argument: str = ""
+    summaries: Mapping[str, str] = field(default_factory=dict)
+    small: Mapping[str, int] = field(default_factory=dict)
     hopeless: frozenset[str] = frozenset()
     easy: frozenset[str] = frozenset()
     episode_steps: int = EPISODE_STEPS

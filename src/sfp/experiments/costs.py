@@ -22,6 +22,9 @@ RECORDING = {"point-maze": 200_000.0, "meta-world": 6_000.0}
 WALKING = {"point-maze": 20_000.0, "meta-world": 6_000.0}
 """Steps per second of explorers."""
 
+OTHER = 2_000.0
+"""Of both, in suites from outside."""
+
 ASSUMED = (
     f"one core at {TRAINING:.0f} steps/s of training and {GRADIENT['realnvp']:.0f} "
     "gradient steps/s of a flow's fit"
@@ -45,11 +48,11 @@ def fit(recipe: PriorRecipe) -> float:
 
 
 def record(recording: Recording) -> float:
-    speed = RECORDING[get_task(recording.task).suite]
+    speed = RECORDING.get(get_task(recording.task).suite, OTHER)
     return START + recording.episodes * recording.steps / speed
 
 
 def explore(walk: Walk) -> float:
     explorers = len(walk.explorers) + (walk.prior is not None)
     steps = explorers * walk.repetitions * walk.trajectories * walk.steps
-    return START + steps / WALKING[get_task(walk.task).suite]
+    return START + steps / WALKING.get(get_task(walk.task).suite, OTHER)

@@ -96,7 +96,7 @@ def find_place(task: str | gym.Env | Place, position: Sequence[int] = ()) -> Pla
     if isinstance(task, Place):
         return task
     known = get_task(task) if isinstance(task, str) else None
-    if known is None or not known.suite:
+    if known is None or not known.is_ours:
         return _any_place(make_env(task), known.name if known else None, position)
     if position:
         raise SfpError(f"where one is in {known.name} is settled: leave out position.")
