@@ -1,5 +1,8 @@
 """Python users see a bar on a terminal, lines elsewhere, or look on themselves."""
 
+import subprocess
+import sys
+
 import jax
 import numpy as np
 import pytest
@@ -71,3 +74,19 @@ def test_a_prior_can_be_kept_and_found_again(tmp_path):
     with pytest.raises(sfp.SfpError, match="exists already"):
         sfp.save_prior(prior, tmp_path / "kept")
     sfp.save_prior(prior, tmp_path / "kept", force=True)
+
+
+@pytest.mark.slow
+def test_help_and_import_load_nothing_heavy():
+    code = """
+import sys, sfp, sfp.cli
+try:
+    sfp.cli.main(["--help"])
+except SystemExit:
+    pass
+heavy = ("jax", "equinox", "h5py", "matplotlib", "minari", "mujoco", "pyarrow")
+print([name for name in heavy if name in sys.modules], file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "sfp COMMAND --help" in done.stdout
+    assert done.stderr == "[]\n"

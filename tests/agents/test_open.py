@@ -10,13 +10,13 @@ from gymnasium import spaces
 
 import sfp
 from probes import random_batch
-from sfp.agents.base import Decision, Memory
+from sfp.agents.base import Decision, Memory, Turn
 from sfp.agents.sac import SAC
 from sfp.config import Networks
 from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
 from sfp.errors import SfpError
 from sfp.exploration.explorers import EXPLORERS, register_explorer
-from sfp.exploration.family import Independent
+from sfp.exploration.family import Correlated, Independent
 from sfp.nets.encoder import Flat, Patches, make_encoder
 from sfp.nets.layernorm import NormedMLP
 from sfp.nets.mlp import MLP
@@ -276,12 +276,40 @@ def test_an_explorer_from_outside_explores_and_trains():
     assert trained.spec.method
 
 
+class Alternating:
+    """A noise that draws once, and then turns its sign at every step."""
+
+    def begin(self, rng, n, dims):
+        return rng.standard_normal((n, dims)).astype(np.float32)
+
+    def draw(self, state, rng):
+        return state, -state
+
+
+def test_a_noise_from_outside_explores_and_shakes_a_policy():
+    noise = Correlated(Alternating())
+    register_explorer("alternating", noise, "to and fro")
+    (rollouts,) = sfp.explore("room", ["alternating"], trajectories=2, steps=6)
+    np.testing.assert_array_equal(rollouts.actions[:, 1:], -rollouts.actions[:, :-1])
+    agent, rng = SAC(Spec(2, 2), 0.2, SMALL, noise), np.random.default_rng(0)
+    actor = jax.tree.map(np.asarray, agent.actor(agent.init(jax.random.key(0))))
+    turn = Turn(agent.spec.obs(), rng, "train")
+    memory = agent.begin(rng)
+    made = []
+    for _ in range(3):
+        decision, memory = agent.act(actor, memory, turn)
+        made.append(decision.action)
+    assert not np.array_equal(made[0], made[1])
+    np.testing.assert_array_equal(made[0], made[2])
+
+
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
         (dict(act=lambda self, m, s, r: (np.zeros(3), m)), "gave actions of shape"),
         (dict(act=lambda self, m, s, r: (m * np.nan, m)), "within \\[-1, 1\\]"),
         (dict(act=lambda self, m, s, r: m), "must return actions and a memory"),
+        (dict(act=lambda self, m, s, r: 1 / 0), "bad raised ZeroDivisionError"),
         (dict(perturb=None), "lacks perturb"),
     ],
 )
@@ -325,8 +353,31 @@ def test_a_bad_agent_gets_one_line():
         sfp.train("room", agent=lambda spec: Wrong(spec, 0.2, SMALL), **TINY)
     with pytest.raises(SfpError, match="received both"):
         sfp.train("room", method="sac", agent=SAC, **TINY)
+    with pytest.raises(SfpError, match="agent is a int: expected a callable"):
+        sfp.train("room", agent=3, **TINY)
+    with pytest.raises(SfpError, match=r"agent .*lambda.* raised ZeroDivisionError"):
+        sfp.train("room", agent=lambda spec: 1 / 0, **TINY)
+    with pytest.raises(SfpError, match="the agent SAC raised AttributeError"):
+        sfp.train("room", agent=lambda spec: SAC(spec, 0.2, SMALL, 3), **TINY)
     with pytest.raises(SfpError, match="no prior and no data from here"):
         sfp.train("room", prior="room", agent=SAC, **TINY)
+
+
+@pytest.mark.parametrize(
+    ("update", "message"),
+    [
+        (lambda *given: 1 / 0, "update of the agent Bad raised ZeroDivisionError"),
+        (lambda self, state, *_: state, "must return a state and metrics"),
+        (lambda self, state, *_: (state.critics, {}), "a state of other shapes"),
+        (lambda self, state, b, _: (state, {"x": b.reward}), r"x of shape \(8,\)"),
+    ],
+)
+def test_a_bad_update_gets_one_line(update, message):
+    agent = type("Bad", (SAC,), {"update": update})(Spec(3, 2), 0.2, SMALL)
+    state = jax.eval_shape(agent.init, jax.random.key(0))
+    batches = random_batch(8, action=2, lead=(3,))
+    with pytest.raises(SfpError, match=message):
+        jax.eval_shape(compile_updates(agent), state, batches, jax.random.key(1))
 
 
 def test_explore_stays_a_function_once_its_stage_is_imported():

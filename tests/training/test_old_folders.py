@@ -4,6 +4,7 @@ They were made there by `sfp train maze --prior room` with the settings below, o
 its end and once interrupted at step 250.
 """
 
+import json
 import shutil
 import subprocess
 import sys
@@ -56,6 +57,15 @@ def test_a_finished_run_is_known_and_said_to_be_unverified(copied):
 def test_other_settings_are_another_run(copied, change):
     with pytest.raises(SfpError, match=f"other settings .{next(iter(change))}"):
         train(copied("finished"), **change)
+
+
+def test_an_option_that_is_gone_is_one_line(copied):
+    path = copied("finished") / "config.json"
+    held = json.loads(path.read_text())
+    held["mixture"]["melody"] = 1
+    path.write_text(json.dumps(held))
+    with pytest.raises(SfpError, match="the option melody, which this version does"):
+        train(path.parent)
 
 
 @pytest.mark.slow

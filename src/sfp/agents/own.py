@@ -6,13 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
-from sfp.agents.base import Agent, Decision, Memory, Turn
+from sfp.agents.base import Agent, Decision, Memory, Metrics, Turn
 from sfp.agents.controller import Greedy, Warped
 from sfp.agents.methods import Method
+from sfp.data.batch import Batch
 from sfp.errors import SfpError
 from sfp.observation import Spec
+from sfp.outside import call, calling, check_callable
 
 OWN = Method(lambda given: _never(), "an agent of your own")
 """How a run treats an agent that is in no table: defaults as for SAC."""
@@ -21,7 +25,7 @@ NEEDED = ("spec", "spread", "replay", "init", "prepare", "actor", "begin", "act"
 NEEDED += ("controller", "propose", "update")
 
 
-def called_agent(agent: Callable[[Spec], Agent], method: str) -> str:
+def called_agent(agent: Any, method: str = "sfp") -> str:
     """The name of a run with an agent of one's own."""
     if method != "sfp":
         raise SfpError(f"expected a method or an agent, received both ({method}).")
@@ -41,7 +45,11 @@ def make_agent(
     agent: Callable[[Spec], Agent], spec: Spec, *, saved: bool = False
 ) -> Agent:
     """The agent for these sizes, tried once: one line says what it lacks."""
-    made = agent if isinstance(agent, Agent) else agent(spec)
+    if isinstance(agent, Agent):
+        made = agent
+    else:
+        check_callable("agent", agent, "(spec) that returns an agent")
+        made = call(f"agent {called_agent(agent)}", agent, spec)
     name = type(made).__name__
     lacking = [part for part in NEEDED if not hasattr(made, part)]
     if lacking:
@@ -52,21 +60,53 @@ def make_agent(
         raise SfpError(
             f"the agent {name} is for {made.spec}, the environment has {spec}."
         )
-    state = jax.jit(made.init)(jax.random.key(0))
-    actor = jax.tree.map(np.asarray, made.actor(state))
-    rng = np.random.default_rng(0)
-    for phase in ("warmup", "train"):
-        memory = made.begin(rng)
-        _check_memory(name, memory)
-        answer = made.act(actor, memory, Turn(spec.obs(), rng, phase))
-        _check_decision(name, answer, spec)
-        _check_memory(name, answer[1])
-    if saved and not isinstance(made.controller(actor), Greedy | Warped):
+    with calling(f"the agent {name}"):
+        acting = _try(made, name, spec)
+    if saved and not isinstance(acting, Greedy | Warped):
         raise SfpError(
             f"the controller of the agent {name} cannot be saved: expected a Greedy or "
             "a Warped one (sfp.agents.controller), or leave out `out`."
         )
     return made
+
+
+def _try(agent: Agent, name: str, spec: Spec) -> Any:
+    """Let it act in both phases; the result is who acts in tests."""
+    state = jax.jit(agent.init)(jax.random.key(0))
+    actor = jax.tree.map(np.asarray, agent.actor(state))
+    rng = np.random.default_rng(0)
+    for phase in ("warmup", "train"):
+        memory = agent.begin(rng)
+        _check_memory(name, memory)
+        answer = agent.act(actor, memory, Turn(spec.obs(), rng, phase))
+        _check_decision(name, answer, spec)
+        _check_memory(name, answer[1])
+    return agent.controller(actor)
+
+
+def check_update(
+    agent: Agent, state: Any, batch: Batch, key: PRNGKeyArray
+) -> tuple[Any, Metrics]:
+    """An agent's update, checked while it is traced: the state keeps its shapes."""
+    what = f"update of the agent {type(agent).__name__}"
+    answer = call(what, agent.update, state, batch, key)
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise SfpError(f"{what} must return a state and metrics.")
+    after, metrics = answer
+    if _shapes(after) != _shapes(state):
+        raise SfpError(f"{what} returned a state of other shapes than it was given.")
+    for metric, value in metrics.items():
+        if jnp.shape(value) != ():
+            raise SfpError(
+                f"{what} returned the metric {metric} of shape {jnp.shape(value)}: "
+                "expected one number."
+            )
+    return after, metrics
+
+
+def _shapes(state: Any) -> tuple[Any, list[str]]:
+    leaves, structure = jax.tree.flatten(state)
+    return structure, [f"{jnp.result_type(leaf)}{jnp.shape(leaf)}" for leaf in leaves]
 
 
 def _check_memory(name: str, memory: Any) -> None:

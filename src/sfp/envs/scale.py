@@ -23,12 +23,17 @@ class ActionScale:
 
     def to_unit(self, actions: Any) -> Any:
         """Actions in units of the bounds; those outside the bounds lie outside."""
-        return (actions - self.middle) / self.half
+        return (actions - _along(self.middle, actions)) / _along(self.half, actions)
 
     def from_unit(self, units: Any) -> Any:
-        return self.middle + self.half * units
+        return _along(self.middle, units) + _along(self.half, units) * units
 
     def execute(self, units: np.ndarray) -> np.ndarray:
         """What an environment is given: `low` at -1, and never outside the bounds."""
         actions = self.low + (self.high - self.low) * (0.5 * (units + 1.0))
         return np.clip(actions, self.low, self.high)
+
+
+def _along(bounds: Any, actions: Any) -> Any:
+    """Bounds for the last axis of actions: JAX is to broadcast by our word only."""
+    return bounds[(None,) * (actions.ndim - 1)] if actions.ndim > 1 else bounds

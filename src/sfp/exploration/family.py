@@ -9,6 +9,7 @@ from numpy.random import Generator
 from sfp.errors import SfpError
 from sfp.noise.polyrl import PolyRL
 from sfp.noise.processes import Noise, squash
+from sfp.outside import calling
 
 
 class Seen(NamedTuple):
@@ -101,7 +102,8 @@ def check_explorer(explorer: object, name: str) -> None:
     if not isinstance(explorer, Explorer):
         raise SfpError(f"the explorer {name} lacks {', '.join(lacking)}.")
     rng, seen = np.random.default_rng(0), Seen(np.zeros((2, 3)), np.zeros((2, 3)))
-    answer = explorer.act(explorer.begin(rng, seen, 4), seen, rng)
+    with calling(f"the explorer {name}"):
+        answer = explorer.act(explorer.begin(rng, seen, 4), seen, rng)
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise SfpError(f"act of the explorer {name} must return actions and a memory.")
     actions = np.asarray(answer[0], np.float64)

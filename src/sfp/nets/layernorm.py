@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.nets.mlp import MLP
-from sfp.nets.namespace import normalise, relu
+from sfp.nets.namespace import along, normalise, relu
 
 
 class NormedMLP(MLP):
@@ -29,5 +29,6 @@ class NormedMLP(MLP):
             self.weights[:-1], self.biases[:-1], self.gains, self.offsets, strict=True
         )
         for weight, bias, gain, offset in hidden:
-            x = relu(gain * normalise(x @ weight + bias) + offset)
-        return x @ self.weights[-1] + self.biases[-1]
+            x = normalise(x @ weight + along(bias, x))
+            x = relu(along(gain, x) * x + along(offset, x))
+        return x @ self.weights[-1] + along(self.biases[-1], x)

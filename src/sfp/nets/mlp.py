@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from sfp.nets.namespace import relu
+from sfp.nets.namespace import along, relu
 
 
 class MLP(eqx.Module):
@@ -32,8 +32,8 @@ class MLP(eqx.Module):
     def __call__(self, x: Any) -> Any:
         """Leading axes are free; with NumPy weights it computes in NumPy."""
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            x = relu(x @ weight + bias)
-        return x @ self.weights[-1] + self.biases[-1]
+            x = relu(x @ weight + along(bias, x))
+        return x @ self.weights[-1] + along(self.biases[-1], x)
 
     def hidden_columns(
         self, x: Float[Array, "inputs batch"]
@@ -129,4 +129,4 @@ affine.defvjp(_affine_forward, _affine_backward)
 def _product(a: Float[Array, "n k"], b: Float[Array, "k m"]) -> Float[Array, "n m"]:
     if not 0 < a.shape[1] <= THIN:
         return a @ b
-    return reduce(add, (a[:, i, None] * b[i] for i in range(a.shape[1])))
+    return reduce(add, (a[:, i, None] * b[i, None] for i in range(a.shape[1])))

@@ -15,6 +15,11 @@ def namespace(array: Any) -> Any:
     return np if isinstance(array, np.ndarray | np.generic) else jnp
 
 
+def along(vector: Any, like: Any) -> Any:
+    """A vector for the last axis of `like`: ones in front, up to the same rank."""
+    return vector[(None,) * (like.ndim - 1)] if like.ndim > 1 else vector
+
+
 def relu(x: Any) -> Any:
     """max(x, 0); its gradient at 0 is 0, as `jax.nn.relu` has it."""
     return np.maximum(x, 0.0) if namespace(x) is np else jax.nn.relu(x)

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from sfp.data.trajectories import Trajectories
+from sfp.nets.namespace import along
 from sfp.priors.base import Frame
 from sfp.priors.conditioning import Conditioning, states
 from sfp.priors.prepare import draw_seeds, shuffled, split
@@ -79,7 +80,7 @@ class DevicePairs:
         _, jitter, edge = self._units
         actions = resident[0][loaded]
         noise = jax.random.uniform(key, actions.shape, minval=-1.0)
-        actions = jnp.clip(actions + jitter * noise, -edge, edge)
+        actions = jnp.clip(actions + along(jitter, noise) * noise, -edge, edge)
         return Samples(actions, self._conditioning.gather(loaded, *resident))
 
     def _scaled(self) -> tuple[jax.Array, jax.Array | None]:
@@ -88,4 +89,5 @@ class DevicePairs:
         if not self._conditioning.state:
             return actions, None
         seen = jnp.asarray(states(data))
-        return actions, (seen - frame.state_mean) / frame.state_deviation
+        mean, deviation = frame.state_mean[None], frame.state_deviation[None]
+        return actions, (seen - mean) / deviation

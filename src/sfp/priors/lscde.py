@@ -49,11 +49,11 @@ class LSCDE(eqx.Module):
 
     def log_prob(self, action: Action, context: Context) -> Scalar:
         logits = jax.nn.log_softmax(self._logits(context))
-        normal = log_normal(action, self.action_centres, jnp.log(self.width))
+        normal = log_normal(action[None], self.action_centres, jnp.log(self.width))
         return jax.nn.logsumexp(logits + normal.sum(axis=1))
 
     def _logits(self, context):
-        gap = (context - self.context_centres) / self.width
+        gap = (context[None] - self.context_centres) / self.width
         return self.log_weights - 0.5 * (gap * gap).sum(axis=1)
 
     def solve(

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from sfp.agents.base import Agent, Metrics
+from sfp.agents.own import check_update
 from sfp.config import Schedule
 from sfp.data.batch import Batch
 from sfp.data.replay import EpisodeReplay
@@ -132,7 +133,9 @@ def compile_updates(
     def updates(state, batches, key):
         keys = jax.random.split(key, batches.reward.shape[0])
         state, metrics = jax.lax.scan(
-            lambda state, given: agent.update(state, *given), state, (batches, keys)
+            lambda state, given: check_update(agent, state, *given),
+            state,
+            (batches, keys),
         )
         return state, {name: value.mean() for name, value in metrics.items()}
 
