@@ -36,7 +36,8 @@ def linear_prior(
     gains = gain * (1.0 + jnp.arange(dims * context).reshape(dims, context))
     low, high = (jnp.broadcast_to(jnp.float32(x), (dims,)) for x in (low, high))
     frame = Frame(low, high, 0.1 * jnp.ones(state), 2.0 * jnp.ones(state))
-    seeds = low + (high - low) * jax.random.uniform(jax.random.key(9), (5, k, dims))
+    seeds = jax.random.uniform(jax.random.key(9), (5, k, dims))
+    seeds = low[None, None] + (high - low)[None, None] * seeds
     model = Linear(jnp.full(dims, offset), gains, jnp.asarray(deviation, jnp.float32))
     return Prior(model, frame, seeds, Conditioning(k, state=state > 0))
 
