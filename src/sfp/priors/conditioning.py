@@ -69,7 +69,7 @@ class Conditioning:
     ) -> Float32[Any, "rows past dims"]:
         """The past actions in front of some rows of the data, oldest first."""
         numpy = actions.__array_namespace__()
-        return actions[rows[:, None] + numpy.arange(-self.past_actions, 0)]
+        return actions[rows[:, None] + numpy.arange(-self.past_actions, 0)[None]]
 
     def begin(
         self,
