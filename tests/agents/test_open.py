@@ -11,6 +11,7 @@ from gymnasium import spaces
 import sfp
 from probes import random_batch
 from sfp.agents.base import Decision, Memory, Turn
+from sfp.agents.own import make_agent
 from sfp.agents.sac import SAC
 from sfp.config import Networks
 from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
@@ -354,11 +355,16 @@ def test_a_bad_agent_gets_one_line():
     with pytest.raises(SfpError, match="received both"):
         sfp.train("room", method="sac", agent=SAC, **TINY)
     with pytest.raises(SfpError, match="agent is a int: expected a callable"):
-        sfp.train("room", agent=3, **TINY)
+        make_agent(3, Spec(2, 2))
     with pytest.raises(SfpError, match=r"agent .*lambda.* raised ZeroDivisionError"):
-        sfp.train("room", agent=lambda spec: 1 / 0, **TINY)
-    with pytest.raises(SfpError, match="the agent SAC raised AttributeError"):
-        sfp.train("room", agent=lambda spec: SAC(spec, 0.2, SMALL, 3), **TINY)
+        make_agent(lambda spec: 1 / 0, Spec(2, 2))
+
+    class Failing(SAC):
+        def begin(self, rng):
+            return 1 / 0
+
+    with pytest.raises(SfpError, match="the agent Failing raised ZeroDivisionError"):
+        make_agent(lambda spec: Failing(spec, 0.2, SMALL), Spec(2, 2))
     with pytest.raises(SfpError, match="no prior and no data from here"):
         sfp.train("room", prior="room", agent=SAC, **TINY)
 

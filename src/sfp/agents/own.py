@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -41,9 +40,7 @@ def check_no_ingredients(prior: object, data: object) -> None:
         )
 
 
-def make_agent(
-    agent: Callable[[Spec], Agent], spec: Spec, *, saved: bool = False
-) -> Agent:
+def make_agent(agent: Any, spec: Spec, *, saved: bool = False) -> Agent:
     """The agent for these sizes, tried once: one line says what it lacks."""
     if isinstance(agent, Agent):
         made = agent
