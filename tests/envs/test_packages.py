@@ -49,7 +49,7 @@ def test_a_package_that_cannot_be_imported(package):
         ("AdroitHandDoor-v1", "gymnasium_robotics", "pip install gymnasium-robotics."),
         ("dm_control/cheetah-run-v0", "shimmy", "pip install 'shimmy[dm-control]'."),
         ("PandaReach-v3", "panda_gym", "pip install panda-gym."),
-        ("Meta-World/MT1", "metaworld", "pip install metaworld."),
+        ("Meta-World/MT99", "metaworld", "pip install metaworld."),
         ("ALE/Pong-v5", "ale_py", "is an Atari game, whose actions are discrete"),
         ("PongNoFrameskip-v4", "ale_py", "is an Atari game"),
         ("D4RL/door/human-v2", "minari", "`sfp fit D4RL/door/human-v2` learns from it"),
