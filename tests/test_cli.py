@@ -365,12 +365,12 @@ def test_no_arguments_print_help(run):
         assert run(command, "--help").code == 0
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(run, shell):
     result = run("--print-completion", shell)
-    assert (result.code, result.err) == (0, "")
+    assert (result.code or 0, result.err) == (0, "")
     assert "--past-actions" in result.out
-    one_line(run("--print-completion", "cmd"), "invalid choice 'cmd'", shell)
+    one_line(run("--print-completion", "cmd"), "received cmd", shell)
 
 
 def test_help_names_values_as_people_do(run):

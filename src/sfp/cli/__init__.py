@@ -55,7 +55,9 @@ First steps:
 
 `sfp COMMAND --help` explains a command, and --json prints its result for scripts.
 `sfp --version` prints the version. For completion with the tab key, put
-`eval "$(sfp --print-completion bash)"` into your ~/.bashrc (or zsh, tcsh)."""
+`eval "$(sfp --print-completion bash)"` into your ~/.bashrc (or zsh, fish)."""
+
+SHELLS = ("bash", "zsh", "fish")
 
 TOO_BIG = ("Maximum allowed dimension exceeded", "array is too big")
 """What NumPy says of arrays beyond all memory, and not as a MemoryError."""
@@ -72,6 +74,18 @@ def _check_words(args: list[str]) -> None:
             raise SfpError(f"{word!a} is no text: expected words as a shell has them.")
 
 
+def _completion(args: list[str]) -> list[str]:
+    """`--print-completion SHELL` in the parser's own words."""
+    if args[:1] != ["--print-completion"]:
+        return args
+    if len(args) != 2 or args[1] not in SHELLS:
+        raise SfpError(
+            f"expected --print-completion with one of {', '.join(SHELLS)}, received "
+            f"{' '.join(args[1:]) or 'nothing'}."
+        )
+    return ["--tyro-print-completion", args[1]]
+
+
 def main(args: list[str] | None = None) -> None:
     """Run a command; a user's mistake prints one line and exits with code 2."""
     args = sys.argv[1:] if args is None else args
@@ -80,12 +94,11 @@ def main(args: list[str] | None = None) -> None:
     if args == ["--version"]:
         print(f"sfp {__version__}")
         return
-    if args[:1] == ["--print-completion"]:
-        args = ["--tyro-print-completion", *args[1:]]
     try:
         try:
             _check_words(args)
             import_plugins()
+            args = _completion(args)
             parse(COMMANDS, args, ABOUT)()
         finally:
             sys.stdout.flush()
