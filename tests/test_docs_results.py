@@ -175,6 +175,20 @@ def test_likelihoods_are_those_of_their_table():
             assert nats.endswith(f"{abs(float(row['held_out'])):.3f}")
 
 
+def test_what_explores_is_that_of_its_table():
+    found, rows = table("what-explores.md", "| prior |"), read("exploration/room.csv")
+    assert 3 * len(found) == len(rows)
+    for prior, temperature, nats, run, together, slow, *goals in found:
+        name = prior.split("`")[1]
+        own = [r for r in rows if r["prior"] == name]
+        own = [r for r in own if float(r["temperature"]) == float(temperature)]
+        said = [("held_out", nats, 3), ("run_length", run, 1), ("low_power", slow, 2)]
+        said.append(("persistence_50", together, 1))
+        assert all(f"{float(own[0][key]):.{n}f}" == text for key, text, n in said)
+        met = {row["task"]: f"{float(row['goals_met']):.3f}" for row in own}
+        assert goals == [met[task] for task in ("room", "corridor", "maze")]
+
+
 def test_learning_is_that_of_its_table():
     rows = read("learning/summary.csv")
     found = table("learning.md", "| task | method |")

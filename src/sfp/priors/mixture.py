@@ -1,4 +1,4 @@
-"""A mixture density network: learned in a minute, sampled in one pass."""
+"""A mixture density network: quickly learned, and sampled in one pass."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ MODELS: dict[str, Entry] = {
     "realnvp": Entry(RealNVP, "conditional Real NVP flow, the paper's (default)"),
     "mixture": Entry(
         Mixture,
-        "mixture density network, fitted in a minute",
+        "mixture density network, fitted in a tenth of the flow's steps",
         {"epochs": 40, "epoch_steps": 200, "learning_rate": 5e-3, "patience": 40},
     ),
     "parrot": Entry(_parrot, "Real NVP of PARROT's size with a 3 x 256 encoder"),
