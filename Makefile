@@ -4,6 +4,7 @@
 # make check  lint and types only
 # make docs   build the documentation in site/; warnings and broken links are errors
 # make bench  speed and memory, each as a ratio against a peer in the same run
+# make clusters  a real Ray cluster of three nodes, and SLURM if it is installed: killed nodes, same bits
 # make soak   kill what works at random moments and at every write, damage files, misbehave
 # make clean  remove what these commands made
 
@@ -12,7 +13,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 TESTS ?= tests
 
-.PHONY: demo test quick check docs bench soak clean
+.PHONY: demo test quick check docs bench clusters soak clean
 
 demo: $(READY)
 	@rm -rf demo && mkdir demo
@@ -48,6 +49,11 @@ docs: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@for name in maze collect fit act train methods grid report manipulation; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+
+clusters: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray]'
+	$(BIN)/python tests/clusters/loopback.py $(BIN)/python -m pytest tests/clusters/test_ray.py
+	$(BIN)/python tests/clusters/loopback.py $(BIN)/python -m pytest tests/clusters/test_slurm.py
 
 soak: $(READY)
 	$(BIN)/python tests/soak.py

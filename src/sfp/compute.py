@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import os
+import platform
 import resource
 import sys
 import warnings
@@ -12,6 +15,12 @@ from pathlib import Path
 from sfp.errors import SfpError, at_least
 
 _chosen: int | None = None
+
+FEATURES = (
+    *("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512_bf16", "amx_tile"),
+    *("asimd", "sve", "sve2", "bf16"),
+)
+"""Of CPUs; XLA writes other programs, with other roundings, where one is missing."""
 
 
 def use_threads(count: int) -> None:
@@ -66,6 +75,19 @@ def threads() -> int:
     return available() if _chosen is None else _chosen
 
 
+@functools.cache
+def cpu_kind() -> str:
+    """The CPU by its name and features: on another kind the bits may be others."""
+    told: dict[str, str] = {}
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            name, _, value = line.partition(":")
+            told.setdefault(name.strip(), value.strip())
+    name = told.get("model name") or platform.processor() or platform.machine()
+    flags = (told.get("flags") or told.get("Features") or "").split()
+    return " ".join([name, *(feature for feature in FEATURES if feature in flags)])
+
+
 def check_memory(what: str, needed: int, remedy: str) -> None:
     """Refuse what needs more bytes than there are, before it takes any.
 
@@ -85,7 +107,8 @@ def keep_compiled(folder: Path | None = None) -> None:
     """Keep compiled programs on disk, so that the next process starts at once.
 
     Args:
-        folder: by default `$JAX_COMPILATION_CACHE_DIR`, else `~/.cache/sfp/xla`.
+        folder: by default `$JAX_COMPILATION_CACHE_DIR`, else `~/.cache/sfp/xla-KIND`:
+            machines that share a home may have other CPUs.
     """
     import jax
 
@@ -102,4 +125,5 @@ def keep_compiled(folder: Path | None = None) -> None:
 
 def _default() -> Path:
     cache = os.environ.get("XDG_CACHE_HOME")
-    return Path(cache or Path.home() / ".cache") / "sfp" / "xla"
+    kind = hashlib.sha256(cpu_kind().encode()).hexdigest()[:8]
+    return Path(cache or Path.home() / ".cache") / "sfp" / f"xla-{kind}"

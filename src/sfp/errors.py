@@ -32,6 +32,10 @@ class Busy(SfpError):
     code = 75
 
 
+class Lost(SfpError):
+    """The machine that was at it is gone, which says nothing against the job."""
+
+
 class MissingColumn(SfpError):
     """The data does not hold what was asked for."""
 

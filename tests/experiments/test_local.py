@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sfp.errors import SfpError
-from sfp.experiments.jobs import Job
+from sfp.experiments.job import Job
 from sfp.experiments.local import LocalExecutor
 from sfp.experiments.schedule import run_jobs
 

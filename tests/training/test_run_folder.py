@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import sfp
 from environments import SMALL
 from faults import outcome
 from sfp.cli import main
+from sfp.compute import cpu_kind
 from sfp.errors import Busy, Interrupted, SfpError
 from sfp.files import digest, read_sums, write_checksums, write_sums
 from sfp.tensors import load_arrays, save_arrays
@@ -150,6 +152,11 @@ def test_other_versions_are_told(tmp_path):
         UserWarning, match=r"other versions \(jax '0.1' -> .*not bit for"
     ):
         train(tmp_path / "run", resume=True)
+    now = json.loads((tmp_path / "run" / "changed.json").read_text())
+    assert now == versions | {"jax": version("jax")}
+    assert now["cpu"] == cpu_kind()
+    end = json.loads((tmp_path / "run" / "finished.json").read_text())
+    assert end["exact"] is False
 
 
 # From the shell.

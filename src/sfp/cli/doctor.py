@@ -51,8 +51,12 @@ def _versions() -> list[dict[str, str]]:
     rows = [_row("python", "ok", platform.python_version())]
     rows.append(_row("sfp", "ok", __version__))
     rows += [_version(name, "missing", f"pip install {name}") for name in PACKAGES]
-    remedy = f"{install('metaworld')} for the robot's tasks"
-    return [*rows, _version("metaworld", "optional", remedy)]
+    optional = {
+        "metaworld": f"{install('metaworld')} for the robot's tasks",
+        "ray": f"{install('ray')} for sfp reproduce --on ray",
+        "submitit": f"{install('slurm')} for sfp reproduce --on slurm",
+    }
+    return rows + [_version(name, "optional", cure) for name, cure in optional.items()]
 
 
 def _version(name: str, otherwise: str, remedy: str) -> dict[str, str]:

@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from sfp.cli.console import show
-from sfp.errors import Interrupted, SfpError, at_least
+from sfp.errors import Interrupted, SfpError
 
 if TYPE_CHECKING:
     from sfp.cli.watch import Board
+    from sfp.experiments.places import Place
     from sfp.experiments.schedule import Event
+
+INSTEAD = {
+    "steps": "steps as --steps",
+    "partition": "the partition as --partition",
+    "time": "minutes as --time-limit",
+    "array": "jobs at a time as --array",
+}
 
 
 def reproduce(
@@ -34,6 +42,12 @@ def reproduce(
     repetitions: int | None = None,
     preset: Literal["default", "paper"] = "default",
     set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
+    on: str = "local",
+    partition: str | None = None,
+    time_limit: int | None = None,
+    array: int | None = None,
+    sbatch: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
+    any_cpu: bool = False,
     dry_run: bool = False,
     json: bool = False,
 ) -> None:
@@ -51,13 +65,17 @@ def reproduce(
         sfp reproduce transfer --methods sfp sac --tasks maze --seeds 0 --steps 20000
         sfp reproduce transfer --scale paper --methods all --workers 32
 
+    On a cluster, with the results in a folder that all its machines share:
+        sfp reproduce transfer --on ray://HOST:10001 --out /shared/reproduced
+        sfp reproduce transfer --on slurm --partition cpu --out /shared/reproduced
+
     Args:
         experiments: which (`sfp list experiments`); `all` is every one of the suite.
         suite: the tasks.
         scale: `paper` is 125 x 4000 steps and 10 seeds.
         out: folder of the results: runs/, priors/, explore/, logs/, and for each
             experiment a folder with experiment.json.
-        workers: processes at a time, by default one per core.
+        workers: processes at a time, by default one per core, here or on the cluster.
         methods: which cells of the experiment; `all` adds those that its figure in the
             paper leaves out.
         tasks: which tasks of the suite.
@@ -70,6 +88,14 @@ def reproduce(
         preset: of every fit and run; `paper` is its protocol: 100 passes at 1e-4, and
             hindsight for every method that can.
         set: any setting of `sfp train`, as name=value; repeat it for more.
+        on: `local`, `slurm`, or a Ray cluster that is there: `ray://HOST:PORT`, or
+            `ray` for the one that RAY_ADDRESS or this machine knows.
+        partition: of SLURM.
+        time_limit: minutes of a SLURM job, by default 240; a run that needs longer
+            resumes in the next.
+        array: SLURM jobs in the queue at a time, by default 100.
+        sbatch: any other option of `sbatch`, as name=value; repeat it for more.
+        any_cpu: let runs be from several kinds of CPU; bits may differ between them.
         dry_run: list the runs, write nothing.
         json: print one JSON document.
     """
@@ -77,6 +103,8 @@ def reproduce(
     from sfp.compute import available
     from sfp.experiments.grid import EXPERIMENTS
     from sfp.experiments.jobs import make_jobs
+    from sfp.experiments.on_slurm import Settings
+    from sfp.experiments.places import Place
     from sfp.experiments.plan import Overrides, make_plan
 
     if not experiments:
@@ -87,14 +115,18 @@ def reproduce(
     changed = methods, tasks, seeds, every_run, episodes, epochs, repetitions
     given = Overrides(*changed, _settings(set), preset, by_task)
     plans = [make_plan(name, suite, scale, given) for name in dict.fromkeys(names)]
-    workers = available() if workers is None else workers
-    at_least(1, workers=workers)
-    jobs = make_jobs(plans, out)
-    board = Board(plans, jobs, workers)
-    if dry_run:
-        _look(board)
-    else:
-        _run(board, out)
+    asked = {"partition": partition, "time_limit": time_limit, "array": array}
+    asked |= {"sbatch": _settings(sbatch, "--sbatch") or None}
+    slurm = Settings(**{k: v for k, v in asked.items() if v is not None})
+    place = Place(on, workers, slurm, any_cpu)
+    out = out if place.is_local else out.absolute()
+    with place.datasets(out):
+        jobs = make_jobs(plans, out)
+        board = Board(plans, jobs, workers or available())
+        if dry_run:
+            _look(board)
+        else:
+            _run(board, out, place)
     rows = [_row(event, dry_run=dry_run) for event in board.known.values()]
     failed = [event for event in board.known.values() if event.state == "failed"]
     show(
@@ -139,10 +171,9 @@ def _look(board: Board) -> None:
             board.hear(Event(event.job, "failed", reason=str(error)))
 
 
-def _run(board: Board, out: Path) -> None:
+def _run(board: Board, out: Path, place: Place) -> None:
     """Run what is not done yet; whatever happens, say in the manifests how far."""
     from sfp.cli.watch import watching
-    from sfp.experiments.local import LocalExecutor
     from sfp.experiments.manifest import write_manifest
     from sfp.experiments.schedule import run_jobs
     from sfp.files import check_writable
@@ -156,11 +187,14 @@ def _run(board: Board, out: Path) -> None:
     _look(board)
     for plan in board.plans:
         write_manifest(out, plan, board.known)
-    events = run_jobs(jobs, LocalExecutor(board.workers, out / "logs"))
     try:
-        with _signals(), contextlib.closing(events), watching(board) as hear:
-            for event in events:
-                hear(event)
+        with _signals():
+            executor = place.executor(out, jobs, board.workers)
+            board.workers = executor.slots
+            events = run_jobs(jobs, executor)
+            with contextlib.closing(events), watching(board) as hear:
+                for event in events:
+                    hear(event)
     except KeyboardInterrupt:
         raise Interrupted(
             f"stopped, {board.count('done')} of {len(jobs)} done; the same command "
@@ -202,7 +236,7 @@ def _steps(words: tuple[str, ...]) -> tuple[int | None, dict[str, int]]:
     return every, by_task
 
 
-def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
+def _settings(pairs: tuple[str, ...], option: str = "--set") -> dict[str, Any]:
     """`name=value` pairs; numbers and true or false are read as such."""
     from sfp.documents import parse_json
 
@@ -210,9 +244,9 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
-            raise SfpError(f"expected name=value after --set, received {pair!r}.")
-        if name == "steps":
-            raise SfpError("expected steps as --steps, not after --set.")
+            raise SfpError(f"expected name=value after {option}, received {pair!r}.")
+        if name in INSTEAD:
+            raise SfpError(f"expected {INSTEAD[name]}, not after {option}.")
         try:
             found[name] = parse_json(value)
         except ValueError:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -13,13 +15,18 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from sfp.errors import plain
-from sfp.experiments.jobs import Job
-from sfp.experiments.plan import Plan
+from sfp.experiments.job import Job
 from sfp.experiments.schedule import Event
+
+if TYPE_CHECKING:
+    from sfp.experiments.plan import Plan
 
 MARKS = {"done": "✓", "running": "▸", "waiting": "·", "failed": "✗"}
 PLAIN = {"done": "+", "running": ">", "waiting": ".", "failed": "x"}
 COLOURS = {"done": "green", "running": "cyan", "waiting": "dim", "failed": "red"}
+
+REFRESH = 0.1
+"""Seconds between two drawings, at least."""
 
 
 class Board:
@@ -29,34 +36,35 @@ class Board:
         self.plans, self.workers = plans, workers
         self.known = {job.name: Event(job, "waiting") for job in jobs}
         self._began = time.monotonic()
-        self._before = 0.0
+        self._before = self._done = self._failed = 0.0
+        self._total = sum(job.cost for job in jobs)
+        self._counts = Counter({"waiting": len(self.known)})
 
     def hear(self, event: Event) -> None:
         """Remember the last event of a job."""
-        if self.known[event.job.name].state == "waiting":
+        before = self.known[event.job.name]
+        if before.state == "waiting":
             self._before += _spent(event)  # what was there already took us no time
+        self._done += _spent(event) - _spent(before)
+        self._failed += (event.state == "failed") * event.job.cost
+        self._counts[before.state] -= 1
+        self._counts[event.state] += 1
         self.known[event.job.name] = event
 
     def count(self, state: str) -> int:
-        return sum(event.state == state for event in self.known.values())
+        return self._counts[state]
 
     def left(self) -> float:
         """Seconds until all is done, by the speed so far once there is one."""
-        done = self._done()
-        total = sum(e.job.cost for e in self.known.values() if e.state != "failed")
-        here = done - self._before
+        here = self._done - self._before
         seconds = time.monotonic() - self._began
         speed = here / seconds if here > 60.0 else float(self.workers)
-        return max(0.0, total - done) / max(speed, 1e-9)
+        return max(0.0, self._total - self._failed - self._done) / max(speed, 1e-9)
 
     def summary(self) -> str:
         states = ("done", "running", "waiting", "failed")
         counts = ", ".join(f"{self.count(s)} {s}" for s in states if self.count(s))
         return f"{counts}; about {timedelta(seconds=round(self.left()))} left"
-
-    def _done(self) -> float:
-        """Seconds of one core that are done, by the estimates."""
-        return sum(map(_spent, self.known.values()), start=0.0)
 
 
 @contextlib.contextmanager
@@ -68,10 +76,17 @@ def watching(board: Board) -> Iterator[Callable[[Event], None]]:
         return
     marks = PLAIN if console.options.ascii_only else MARKS
     with Live(console=console, auto_refresh=False, transient=True) as live:
+        drawn, cost = -REFRESH, 0.0
 
         def hear(event: Event) -> None:
+            """Draw often, but for no more than a tenth of the time."""
+            nonlocal drawn, cost
             board.hear(event)
-            live.update(draw(board, marks), refresh=True)
+            began = time.monotonic()
+            if began - drawn >= max(REFRESH, 10.0 * cost):
+                live.update(draw(board, marks), refresh=True)
+                drawn = time.monotonic()
+                cost = drawn - began
 
         yield hear
 
@@ -133,15 +148,14 @@ def _matrix(board: Board, plan: Plan, marks: dict[str, str]) -> Table:
     for walk in plan.walks:
         event = board.known[f"explore-{walk.slug}"]
         table.add_row(Text(walk.task), Text(event.state, style=COLOURS[event.state]))
-    for label in dict.fromkeys(entry.label for entry in plan.entries):
-        row = [Text() for _ in tasks]
-        for entry in plan.entries:
-            if entry.label == label:
-                state = board.known[entry.cell.slug].state
-                row[tasks.index(entry.cell.task)].append(
-                    marks[state], style=COLOURS[state]
-                )
-        table.add_row(Text(label), *row)
+    labels = dict.fromkeys(entry.label for entry in plan.entries)
+    rows = {label: {task: Text() for task in tasks} for label in labels}
+    for entry in plan.entries:
+        state = board.known[entry.cell.slug].state
+        cell = rows[entry.label][entry.cell.task]
+        cell.append(marks[state], style=COLOURS[state])
+    for label, cells in rows.items():
+        table.add_row(Text(label), *cells.values())
     return table
 
 

@@ -13,7 +13,8 @@ from sfp.config import DEFAULTS, STANDARD
 from sfp.documents import read_json
 from sfp.envs.parameters import slug
 from sfp.errors import SfpError
-from sfp.experiments.recipes import PriorRecipe, Recording, Words
+from sfp.experiments.job import Words
+from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.training.folder import CONFIG
 from sfp.training.settings import configure
 

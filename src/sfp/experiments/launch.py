@@ -2,7 +2,7 @@
 
     python launch.py CORE PARENT COMMAND ...
 
-Both outlast the change into the command. CORE is `-` where none can be chosen.
+All of it outlasts the change into the command. CORE is `-` where none can be chosen.
 """
 
 import ctypes
@@ -17,6 +17,7 @@ def main() -> None:
     core, parent, *command = sys.argv[1:]
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # SLURM's word to who started it
     if core != "-":
         os.sched_setaffinity(0, {int(core)})
     if os.getppid() != int(parent):  # it died before it could be heard of

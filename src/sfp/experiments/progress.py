@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sfp.documents import read_json
 from sfp.errors import SfpError
-from sfp.experiments.jobs import Job
+from sfp.experiments.job import Job
 from sfp.training.log import read_table
 
 

@@ -12,6 +12,7 @@ from sfp.data.sources import load, minari
 from sfp.documents import read_json
 from sfp.envs.suites import EPISODE_STEPS
 from sfp.errors import SfpError
+from sfp.experiments.job import Words
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.fit import settings
 from sfp.priors.models import get_model
@@ -23,9 +24,6 @@ from sfp.priors.store import (
     read_fingerprint,
     shipped,
 )
-
-Words = tuple[str, ...]
-"""Of a command: `sfp WORDS...`."""
 
 EPOCHS = {"reach": 40}
 """Of all fits from a task's recordings, where the prior that ships was not fitted for

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import (
-    Callable,
-    Collection,
-    Generator,
-    Iterable,
-    Iterator,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from sfp.errors import Busy, SfpError
-from sfp.experiments.jobs import Job
+from sfp.errors import Busy, Lost, SfpError
+from sfp.experiments.job import Job
 from sfp.experiments.progress import NOTHING, Progress, read_progress
+from sfp.experiments.ready import Ready
 
 State: TypeAlias = Literal["waiting", "running", "done", "failed"]
+Row = TypeVar("Row")
 TRIES = 2
 
-POLL = 0.1
+LOSSES = 10
+"""Machines that may be lost under a job; the next one counts as a failure."""
+
+POLL = 0.05
 """Seconds between two questions to the executor."""
 
 LOOK = 1.0
 """Seconds between two looks at the files of jobs: how far are they, are they done."""
+
+LOOKED = 50
+"""Jobs that run, and as many that wait, whose files are looked at each time."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,10 @@ class Event:
 
 @dataclass(frozen=True)
 class Ended:
-    """The end of a job; the error is `Busy` if another process is at the job."""
+    """The end of a job.
+
+    The error is `Busy` if another process is at the job, `Lost` if the machine is gone.
+    """
 
     job: Job
     error: SfpError | None = None
@@ -82,12 +86,6 @@ class Executor(Protocol):
         ...
 
 
-def ready(jobs: Iterable[Job], done: set[str], failed: set[str]) -> list[Job]:
-    """The jobs that can start now, in their order: all that they need is done."""
-    ended = done | failed
-    return [job for job in jobs if job.name not in ended and done.issuperset(job.needs)]
-
-
 def run_jobs(
     jobs: Sequence[Job],
     executor: Executor,
@@ -117,11 +115,11 @@ class _Schedule:
     ):
         self.waiting = {job.name: job for job in jobs}
         self.running: dict[str, Event] = {}
-        self._done, self._failed = set[str](), set[str]()
-        self._failures = Counter[str]()
-        self._elsewhere = set[str]()
+        self._queue = Ready(jobs)
+        self._failures, self._losses = Counter[str](), Counter[str]()
+        self._elsewhere, self._doomed = set[str](), list[str]()
         self._executor, self._clock = executor, clock
-        self._looked = -LOOK
+        self._looked, self._looks = -LOOK, 0
 
     def collect(self) -> Iterator[Event]:
         """Tell what came of the jobs that ended."""
@@ -134,30 +132,38 @@ class _Schedule:
         if self._clock() - self._looked >= LOOK:
             yield from self._look()
             self._looked = self._clock()
-        if self._is_full():
-            return
-        for job in ready(self.waiting.values(), self._done, self._failed):
-            yield from self._submit(job)
-            if self._is_full():
+        while len(self.running) < self._executor.slots:
+            job = self._queue.pop()
+            if job is None:
                 return
-
-    def _is_full(self) -> bool:
-        return len(self.running) >= self._executor.slots
+            if job.name in self.waiting:
+                yield from self._submit(job)
 
     def _give_up(self) -> Iterator[Event]:
-        """Fail the jobs that need a failed one; a job stands behind those it needs."""
-        for job in list(self.waiting.values()) if self._failed else ():
-            broken = [name for name in job.needs if name in self._failed]
-            if broken:
-                yield self._fail(job, f"it needs {broken[0]}, which failed")
+        """Fail the jobs that need a failed one, and so on."""
+        for broken in self._doomed:  # grows meanwhile
+            for job in self._queue.needing(broken):
+                if job.name in self.waiting:
+                    yield self._fail(job, f"it needs {broken}, which failed")
+        self._doomed.clear()
 
     def _look(self) -> Iterator[Event]:
-        """Tell how far running jobs are, and which of those that wait are done."""
-        for event in self.running.values():
+        """Tell how far running jobs are, and which of those that wait are done.
+
+        At first all that wait, then some at a time, each in its turn.
+        """
+        self._queue.retry()
+        for event in self._turn(list(self.running.values()), LOOKED):
             yield replace(event, progress=read_progress(event.job))
-        for job in list(self.waiting.values()):
-            if self._done.issuperset(job.needs):
+        waiting = list(self.waiting.values())
+        for job in self._turn(waiting, LOOKED if self._looks else len(waiting)):
+            if self._queue.is_ready(job):
                 yield from self._check(job)
+        self._looks += 1
+
+    def _turn(self, rows: list[Row], most: int) -> list[Row]:
+        first = self._looks * most % max(1, len(rows)) if len(rows) > most else 0
+        return (rows[first:] + rows[:first])[:most]
 
     def _check(self, job: Job) -> Iterator[Event]:
         try:
@@ -173,6 +179,7 @@ class _Schedule:
         try:
             log = self._executor.submit(job)
         except Busy as error:
+            self._queue.refuse(job)
             if job.name not in self._elsewhere:
                 self._elsewhere.add(job.name)
                 yield Event(job, "waiting", reason=str(error))
@@ -190,21 +197,26 @@ class _Schedule:
             error = SfpError(f"ended without {job.marker}")
         if error is None:
             return self._finish(job, log)
+        again = Event(job, "waiting", reason=str(error), log=log)
         if isinstance(error, Busy):  # begun elsewhere between our look and its start
-            self.waiting = {job.name: job, **self.waiting}
-            return Event(job, "waiting", reason=str(error))
-        self._failures[job.name] += 1
-        if self._failures[job.name] == TRIES:
-            return self._fail(job, str(error), log)
+            self._queue.refuse(job)
+        elif isinstance(error, Lost) and self._losses[job.name] < LOSSES:
+            self._losses[job.name] += 1
+            self._queue.push(job)
+        else:
+            self._failures[job.name] += 1
+            if self._failures[job.name] == TRIES:
+                return self._fail(job, str(error), log)
+            self._queue.push(job, last=True)
         self.waiting[job.name] = job
-        return Event(job, "waiting", reason=str(error), log=log)
+        return again
 
     def _finish(self, job: Job, log: Path | None = None) -> Event:
         self.waiting.pop(job.name, None)
-        self._done.add(job.name)
+        self._queue.finish(job)
         return Event(job, "done", read_progress(job), log=log)
 
     def _fail(self, job: Job, reason: str, log: Path | None = None) -> Event:
         self.waiting.pop(job.name, None)
-        self._failed.add(job.name)
+        self._doomed.append(job.name)
         return Event(job, "failed", reason=reason, log=log)

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from sfp.compute import cpu_kind
 from sfp.config import DEFAULTS
 from sfp.documents import read_json
 from sfp.errors import Busy, SfpError
@@ -18,6 +19,7 @@ from sfp.files import (
     is_locked,
     read_sums,
     warn_unverified,
+    write_json,
     write_sums,
 )
 from sfp.training.log import TABLES
@@ -25,6 +27,9 @@ from sfp.versions import version
 
 PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 CONFIG, VERSIONS, FINISHED = "config.json", "versions.json", "finished.json"
+CHANGED = "changed.json"
+"""Versions, or a CPU, that a run went on with and that it was not begun with."""
+
 REMEDY = "Choose another --out."
 UNTOLD = ("beside", "reward_threshold")
 """What the config of an earlier version does not tell, and cannot be asked for."""
@@ -55,7 +60,7 @@ def check_folder(folder: Path, *, resume: bool) -> None:
 
 def check_config(folder: Path, asked: dict[str, Any]) -> None:
     """Write what was asked for, or refuse if it is not what the folder holds."""
-    versions = {name: version(name) for name in PACKAGES}
+    versions = {name: version(name) for name in PACKAGES} | {"cpu": cpu_kind()}
     if not (folder / CONFIG).is_file():
         _write(folder, {VERSIONS: versions, CONFIG: asked}, {})
         return
@@ -72,8 +77,11 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
         )
     if not verified:
         warn_unverified(folder)
-    changes = _changes(read_json(folder / VERSIONS, REMEDY), versions)
+    held = read_json(folder / VERSIONS, REMEDY)
+    versions = {k: v for k, v in versions.items() if k != "cpu" or k in held}
+    changes = _changes(held, versions)
     if changes and not (folder / FINISHED).is_file():
+        write_json(folder / CHANGED, versions)
         warnings.warn(
             f"{folder} was begun with other versions ({changes}): the run goes on, but "
             "perhaps not bit for bit.",
@@ -126,6 +134,8 @@ def finish(folder: Path, end: dict[str, Any], meta: dict[str, Any]) -> None:
         meta: the numbers of its last checkpoint.
     """
     sums = read_sums(folder)
+    if (folder / CHANGED).is_file():
+        end["exact"] = False
     end["verified"] = meta["verified"] and sums is not None
     tables = {f"{name}.csv": made for name, (_, made) in meta["tables"].items()}
     _write(folder, {FINISHED: end}, None if sums is None else sums | tables)
