@@ -26,6 +26,7 @@ STANDARD: dict[str, Any] = {
     "critic_norm": False,
     "td_value": "sampled",
     "commit": 1.0,
+    "scout": 0,
 }
 """The settings that a method may have defaults of its own for, as the paper has them.
 
@@ -177,6 +178,8 @@ class Mixture:
             `expected` takes the mean over the coin, `policy` asks the policy alone,
             `best` takes the better of the policy's action and the priors' proposals.
         commit: steps, in the mean, that one toss decides who acts; 1 is the paper.
+        scout: in the warm-up, this many proposals of the prior are compared by a critic
+            of novelty, and the one that leads to new places is taken; 0 is the paper.
     """
 
     mixing_start: float = 0.95
@@ -190,13 +193,14 @@ class Mixture:
     entropy_weight: EntropyWeight = "mixed"
     td_value: TDValue | None = None
     commit: float | None = None
+    scout: int | None = None
 
     def __post_init__(self):
         _one_of(Context, context=self.context)
         _one_of(EntropyWeight, entropy_weight=self.entropy_weight)
         _one_of(LossAt, mixing_loss_at=self.mixing_loss_at)
         _one_of(TDValue, td_value=self.td_value)
-        at_least(0, bank=self.bank)
+        at_least(0, bank=self.bank, scout=self.scout or 0)
         at_least(1, mixing_width=self.mixing_width, mixing_depth=self.mixing_depth)
         if self.commit is not None and not 1.0 <= self.commit < float("inf"):
             raise SfpError(f"expected a commit of 1 or more, received {self.commit}.")

@@ -201,9 +201,14 @@ def test_goals_are_relabelled_until_the_first_reward(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(tmp_path):
-    """Once while it waits, once while it catches up."""
+@pytest.mark.parametrize("method", ["sac", "sfp"])
+def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(tmp_path, method):
+    """Once while it waits (and learns where to look), once while it catches up."""
     given = SMALL | dict(warmup_until="reward", update_from="reward", catch_up=2)
+    given |= dict(method=method)
+    if method == "sfp":
+        box = dict(dims=2, low=[-1.0, 0.0], high=[2.0, 0.5])
+        given |= dict(prior=linear_prior(0.1, deviation=0.5, k=1, **box), scout=3)
 
     def train(name, **more):
         options = given | more
@@ -216,7 +221,7 @@ def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(tmp_path):
     step = Environment.step
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Environment, "step", late)
-        train("whole", method="sac")
+        train("whole")
         rows = read_table(tmp_path / "whole", "train")
         for i, at in enumerate((100, 300)):
 
@@ -225,8 +230,8 @@ def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(tmp_path):
                     os.kill(os.getpid(), signal.SIGTERM)
 
             with pytest.raises(Interrupted):
-                train("run", method="sac", progress=stop, resume=i > 0)
-        train("run", method="sac", resume=True)
+                train("run", progress=stop, resume=i > 0)
+        train("run", resume=True)
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
     assert any(row.get("losses/critic") is None for row in rows)
 
@@ -248,6 +253,7 @@ def test_a_method_s_own_defaults_give_way_to_what_is_asked_for():
         (dict(catch_up=0), "catch_up of at least 1"),
         (dict(warmup_limit=-1), "warmup_limit of at least 0"),
         (dict(commit=0.5), "a commit of 1 or more, received 0.5"),
+        (dict(scout=-1), "scout of at least 0"),
         (dict(critic_norm="yes"), "critic_norm as True or False"),
     ],
 )

@@ -128,6 +128,23 @@ class Agent(Protocol):
         ...
 
 
+@runtime_checkable
+class Seeker(Protocol):
+    """What an agent has besides if it learns in the warm-up where to look."""
+
+    @property
+    def seeks(self) -> bool:
+        """Whether it does."""
+        ...
+
+    def seek(self, state: Any, batch: Batch, key: PRNGKeyArray) -> tuple[Any, Metrics]:
+        """One gradient step on transitions of `EpisodeReplay.sample_novel`.
+
+        Its metrics are checked, not logged.
+        """
+        ...
+
+
 class Keys(NamedTuple):
     """The named randomness of one update; every agent splits it alike."""
 

@@ -24,10 +24,12 @@ from sfp.agents.losses import (
     td_target,
 )
 from sfp.agents.sac import SAC, Ahead, Features, SACState, descend, min_q, sample
+from sfp.agents.scout import Scout, ScoutState
 from sfp.config import Mixture, Networks, Schedule
 from sfp.data.batch import Batch
 from sfp.data.replay import EpisodeReplay
 from sfp.envs.adapter import Environment
+from sfp.errors import SfpError
 from sfp.nets.mlp import MLP
 from sfp.nets.namespace import namespace
 from sfp.nets.policy import Policy
@@ -40,11 +42,12 @@ Proposals = Float[Array, "batch priors dims"]
 
 
 class SFPState(NamedTuple):
-    """SAC's state, Λ and its optimiser."""
+    """SAC's state, Λ and its optimiser; the critic of novelty if there is one."""
 
     sac: SACState
     mixing: MLP
     mixing_adam: optax.OptState
+    scout: ScoutState | tuple[()] = ()
 
 
 class Actor(NamedTuple):
@@ -53,6 +56,7 @@ class Actor(NamedTuple):
     encoder: Any
     policy: Policy
     mixing: MLP
+    scout: MLP | tuple[()] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +85,24 @@ class SFP:
     def sac(self) -> SAC:
         """The learner that the priors are mixed into."""
         return SAC(self.spec, self.alpha, self.networks)
+
+    def __post_init__(self):
+        if self.seeks and not self.bank:
+            raise SfpError(
+                f"scout compares proposals that the replay keeps: expected priors that "
+                f"see no state and a bank of 1 or more, received a bank of "
+                f"{self.mixture.bank}. Set scout to 0."
+            )
+        if self.seeks and not self.spec.state:
+            raise SfpError(
+                "scout needs a state or a goal to tell places apart, this environment "
+                "shows images alone: set scout to 0."
+            )
+
+    @property
+    def seeks(self) -> bool:
+        """Whether it learns in the warm-up where it has not been."""
+        return bool(self.mixture.scout)
 
     @property
     def bank(self) -> int:
@@ -111,7 +133,11 @@ class SFP:
         each = mixture.mixing_start / count
         bias = jnp.full(count, jnp.log(each / (1.0 - mixture.mixing_start)))
         net = eqx.tree_at(lambda net: net.biases[-1], net, bias)
-        return SFPState(sac, net, self.adam.init(net))  # pyright: ignore[reportArgumentType]
+        scout: ScoutState | tuple[()] = ()
+        if self.seeks:
+            own = jax.random.fold_in(key, 5)
+            scout = self._scout.init(own, features, self.spec.action)
+        return SFPState(sac, net, self.adam.init(net), scout)  # pyright: ignore[reportArgumentType]
 
     def prepare(self, state: SFPState, key: PRNGKeyArray) -> SFPState:
         """The prior has been learned already."""
@@ -119,7 +145,8 @@ class SFP:
 
     def actor(self, state: SFPState) -> Actor:
         """The policy and Λ, and what they see by."""
-        return Actor(state.sac.encoder, state.sac.policy, state.mixing)
+        scout = state.scout.critic if isinstance(state.scout, ScoutState) else ()
+        return Actor(state.sac.encoder, state.sac.policy, state.mixing, scout)
 
     def begin(self, rng: np.random.Generator) -> Memory:
         """H_0: consecutive actions from the data of each prior; no toss is kept yet."""
@@ -143,7 +170,12 @@ class SFP:
         if turn.phase == "uniform":
             who, action = len(self.priors), turn.uniform(self.spec.action)
         elif who < len(self.priors):
-            action = proposals[who] = self._draw(who, memory, turn.obs, rng)
+            action = self._draw(who, memory, turn.obs, rng)
+            if turn.phase == "warmup" and isinstance(actor.scout, MLP):
+                rest = range((self.mixture.scout or 0) - 1)
+                more = [self._draw(who, memory, turn.obs, rng) for _ in rest]
+                action = self._scout.choose(actor.scout, features, [action, *more], rng)
+            proposals[who] = action
         else:
             noise = rng.standard_normal(self.spec.action, np.float32)
             action = actor.policy.shaken(features, noise)
@@ -220,6 +252,22 @@ class SFP:
         state = state._replace(sac=self.sac.follow(sac))
         return state, critic_metrics | policy_metrics | mixing_metrics
 
+    def seek(
+        self, state: SFPState, batch: Batch, key: PRNGKeyArray
+    ) -> tuple[SFPState, Metrics]:
+        """One gradient step of the critic of novelty (`EpisodeReplay.sample_novel`)."""
+        assert isinstance(state.scout, ScoutState)
+        encoder, dims = state.sac.encoder, self.spec.action
+        seen = jnp.concatenate([encoder(batch.obs), batch.action], axis=1)
+        # Every prior's proposals alike: (batch, bank, priors x dims).
+        proposals = batch.next_proposal.reshape(len(seen), -1, dims)
+        after = jnp.repeat(encoder(batch.next_obs)[:, None], proposals.shape[1], axis=1)
+        ahead = jnp.concatenate([after, proposals], axis=2)
+        scout, metrics = self._scout.update(
+            state.scout, seen, batch.reward, batch.discount, ahead
+        )
+        return state._replace(scout=scout), metrics
+
     def _target(
         self,
         state: SFPState,
@@ -287,6 +335,10 @@ class SFP:
             min_q(critics, features, proposals[:, k]) for k in range(len(self.priors))
         ]
         return jnp.stack(made, axis=1)
+
+    @property
+    def _scout(self) -> Scout:
+        return Scout(self.mixture.scout or 0)
 
     @property
     def _keeps_tosses(self) -> bool:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sfp.data.batch import Batch
+from sfp.data.novelty import SEEN, novelty
 from sfp.errors import SfpError, at_least
 from sfp.observation import Obs
 
@@ -148,23 +149,51 @@ class EpisodeReplay:
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
         """Transitions drawn uniformly, with replacement, all of them at once."""
         t = self._draw(rng, int(np.prod(shape)))
-        episode = self._episode(t)
-        last = self._last[episode]
+        last = self._last[self._episode(t)]
         length = np.minimum(self.n_step, last - t)
-        after = t + length
         goal = self._goals(rng, t, last)
-        ended = self._terminated[episode] & (after == last)
-        discount = np.where(ended, 0.0, self.gamma**length)
+        reward = self._returns(t, length, goal).astype(np.float32)
+        proposals = self._proposals(rng, t), self._proposals(rng, t + length)
+        return self._batch(shape, t, t + length, goal, reward, proposals)
+
+    def sample_novel(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
+        """The same, but the reward is the novelty of s_{t+m}, and goals are the true.
+
+        `next_proposal` holds the whole bank. Places are achieved goals where there are
+        goals, otherwise states.
+        """
+        t = self._draw(rng, int(np.prod(shape)))
+        after = np.minimum(t + self.n_step, self._last[self._episode(t)])
+        first = max(0, self.count - self.capacity)
+        seen = rng.integers(first, self.count, size=SEEN)
+        place = "achieved" if self.sizes.goal else "obs"
+        itself = after[:, None] == seen[None]
+        reward = novelty(self._at(place, after), self._at(place, seen), itself)
+        proposals = np.zeros((len(t), 0), np.float32), self._at("bank", after)
+        return self._batch(shape, t, after, self._at("goal", t), reward, proposals)
+
+    def _batch(
+        self,
+        shape: tuple[int, ...],
+        t: np.ndarray,
+        after: np.ndarray,
+        goal: np.ndarray,
+        reward: np.ndarray,
+        proposals: tuple[np.ndarray, np.ndarray],
+    ) -> Batch:
+        episode = self._episode(t)
+        ended = self._terminated[episode] & (after == self._last[episode])
+        discount = np.where(ended, 0.0, self.gamma ** (after - t))
         batch = dict(
             obs=self._observed(t, goal),
             action=self._at("action", t),
-            reward=self._returns(t, length, goal).astype(np.float32),
+            reward=reward,
             discount=discount.astype(np.float32),
             next_obs=self._observed(after, self._next_goals(goal, after)),
             history=self._at("history", t),
             next_history=self._at("history", after),
-            proposal=self._proposals(rng, t),
-            next_proposal=self._proposals(rng, after),
+            proposal=proposals[0],
+            next_proposal=proposals[1],
         )
         arrays = jax.tree.map(
             lambda x: jnp.asarray(x.reshape(*shape, *x.shape[1:])), batch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from sfp.agents.base import Agent, Metrics
+from sfp.agents.base import Agent, Metrics, Seeker
 from sfp.agents.own import check_update
 from sfp.config import Schedule
 from sfp.data.batch import Batch
@@ -69,6 +70,9 @@ def train(
         rollout.exact = environment.check_seed()
     log.open(rollout.step)
     learn, clock = compile_updates(agent), Clock(rollout.step, log.seconds)
+    seek = None
+    if isinstance(agent, Seeker) and agent.seeks:
+        seek = _scanned(agent.seek)
 
     def save() -> None:
         _check_state(state, rollout.step, checkpoints)
@@ -88,6 +92,11 @@ def train(
             environment.check_rewards(*replay.newest(schedule.iteration))
         if schedule.hindsight_until == "reward" and rollout.first_reward is not None:
             replay.hindsight = 0.0
+        if seek and rollout.warming and step >= schedule.update_after:
+            rng = np.random.default_rng([seed, 4, step])
+            batches = replay.sample_novel(rng, (schedule.iteration, schedule.batch))
+            state, metrics = seek(state, batches, jax.random.fold_in(update_key, step))
+            _check(metrics, step, checkpoints)
         owed += step >= schedule.update_after
         waits = schedule.update_from == "reward" and not rollout.informed
         rounds = 0 if waits else min(owed, schedule.catch_up or 1)
@@ -129,13 +138,16 @@ def compile_updates(
     agent: Agent,
 ) -> Callable[[Any, Batch, PRNGKeyArray], tuple[Any, Metrics]]:
     """Many updates in one scan; metrics are their means."""
+    return _scanned(partial(check_update, agent))
 
+
+def _scanned(
+    update: Callable[[Any, Batch, PRNGKeyArray], tuple[Any, Metrics]],
+) -> Callable[[Any, Batch, PRNGKeyArray], tuple[Any, Metrics]]:
     def updates(state, batches, key):
         keys = jax.random.split(key, batches.reward.shape[0])
         state, metrics = jax.lax.scan(
-            lambda state, given: check_update(agent, state, *given),
-            state,
-            (batches, keys),
+            lambda state, given: update(state, *given), state, (batches, keys)
         )
         return state, {name: value.mean() for name, value in metrics.items()}
 

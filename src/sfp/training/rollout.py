@@ -104,6 +104,11 @@ class Rollout:
             self._fill_bank(first, count + 2)
 
     @property
+    def warming(self) -> bool:
+        """Whether the method's own explorer acts next."""
+        return self._phase() == "warmup"
+
+    @property
     def informed(self) -> bool:
         """Whether there is something to learn from, or the warm-up's limit is over."""
         limit = self.schedule.warmup_limit
