@@ -5,6 +5,7 @@
 # make docs   build the documentation in site/; warnings and broken links are errors
 # make bench  speed and memory, each as a ratio against a peer in the same run
 # make clusters  a real Ray cluster of three nodes, and SLURM if it is installed: killed nodes, same bits
+# make bridges  the bridges against the packages they lead to (PyTorch among them)
 # make soak   kill what works at random moments and at every write, damage files, misbehave
 # make clean  remove what these commands made
 
@@ -13,7 +14,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 TESTS ?= tests
 
-.PHONY: demo test quick check docs bench clusters soak clean
+.PHONY: demo test quick check docs bench bridges clusters soak clean
 
 demo: $(READY)
 	@rm -rf demo && mkdir demo
@@ -54,6 +55,10 @@ clusters: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray]'
 	$(BIN)/python tests/clusters/loopback.py $(BIN)/python -m pytest tests/clusters/test_ray.py
 	$(BIN)/python tests/clusters/loopback.py $(BIN)/python -m pytest tests/clusters/test_slurm.py
+
+bridges: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bridges]'
+	$(BIN)/python -m pytest -W default tests/bridges
 
 soak: $(READY)
 	$(BIN)/python tests/soak.py

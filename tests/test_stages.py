@@ -19,6 +19,7 @@ STAGES = (
     "training",
     "experiments",
     "report",
+    "bridges",
     "interface.py",
     "cli",
 )

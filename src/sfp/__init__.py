@@ -17,6 +17,10 @@ from sfp.errors import SfpError
 if TYPE_CHECKING:
     from sfp.agents.sac import SAC
     from sfp.agents.sfp import SFP
+    from sfp.bridges.actor import PriorActor
+    from sfp.bridges.export import export
+    from sfp.bridges.sb3 import MixedExploration as MixedExploration
+    from sfp.bridges.sb3 import PriorNoise as PriorNoise
     from sfp.data.collect import collect
     from sfp.data.record import Recorder, record
     from sfp.data.sources import load, register_format
@@ -32,8 +36,11 @@ if TYPE_CHECKING:
     from sfp.training.trained import Trained
 
 _HOME = {
+    "MixedExploration": "sfp.bridges.sb3",
     "Obs": "sfp.observation",
     "Prior": "sfp.priors.base",
+    "PriorActor": "sfp.bridges.actor",
+    "PriorNoise": "sfp.bridges.sb3",
     "Recorder": "sfp.data.record",
     "SAC": "sfp.agents.sac",
     "SFP": "sfp.agents.sfp",
@@ -42,6 +49,7 @@ _HOME = {
     "Trajectories": "sfp.data.trajectories",
     "collect": "sfp.data.collect",
     "describe": "sfp.exploration.description",
+    "export": "sfp.bridges.export",
     "explore": "sfp.exploration.explorers",
     "fit": "sfp.interface",
     "load": "sfp.data.sources",
@@ -59,6 +67,7 @@ __all__ = [
     "SFP",
     "Obs",
     "Prior",
+    "PriorActor",
     "Recorder",
     "SfpError",
     "Spec",
@@ -68,6 +77,7 @@ __all__ = [
     "describe",
     "envs",
     "explore",
+    "export",
     "fit",
     "load",
     "load_prior",

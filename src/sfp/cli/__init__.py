@@ -16,27 +16,34 @@ from sfp.cli.data import data
 from sfp.cli.doctor import doctor
 from sfp.cli.evaluate import evaluate
 from sfp.cli.explore import explore
+from sfp.cli.export import export
 from sfp.cli.fit import fit
 from sfp.cli.list import list_known
 from sfp.cli.prior import prior
+from sfp.cli.push import pull, push
 from sfp.cli.report import report
 from sfp.cli.reproduce import reproduce
 from sfp.cli.train import train
 from sfp.cli.usage import parse
+from sfp.cli.view import view
 from sfp.errors import Busy, Interrupted, SfpError, plain
 from sfp.outside import import_plugins
 
 COMMANDS = {
     "collect": collect,
     "data": data,
+    "view": view,
     "fit": fit,
     "prior": prior,
     "explore": explore,
     "train": train,
     "evaluate": evaluate,
+    "export": export,
     "curves": curves,
     "reproduce": reproduce,
     "report": report,
+    "push": push,
+    "pull": pull,
     "list": list_known,
     "doctor": doctor,
 }

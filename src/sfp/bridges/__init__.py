@@ -1,0 +1,1 @@
+"""Bridges to other learners, runtimes and places; nothing but the CLI imports them."""
