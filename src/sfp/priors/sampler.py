@@ -10,7 +10,7 @@ from sfp.priors.protocols import InNumPy
 
 
 class Sampler:
-    """InNumPy what a prior would do next, given past actions and the state."""
+    """Draws what a prior would do next, given past actions and the state."""
 
     def __init__(self, prior: Prior):
         self._seen = len(prior.frame.state_mean)
