@@ -126,8 +126,12 @@ def test_text_files_have_an_encoding_and_digits_are_decimal(path):
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_json_is_read_in_one_place(path):
-    """`json.loads(json.dumps(...))`, makes plain values of ours: no reading."""
+    """`json.loads(json.dumps(...))`, makes plain values of ours: no reading.
+
+    plain.py goes with what is exported and stands without the package.
+    """
     for node, name in calls(path):
         if name in ("loads", "load") and ast.unparse(node.func).startswith("json"):
             ours = ast.unparse(node.args[0]).startswith("json.dumps")
-            assert ours or path.name == "documents.py", f"{path}:{node.lineno}"
+            here = path.name in ("documents.py", "plain.py")
+            assert ours or here, f"{path}:{node.lineno}"

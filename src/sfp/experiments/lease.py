@@ -148,7 +148,7 @@ def _is_dead(held: dict[str, Any]) -> bool:
 
 def _machine() -> tuple[str, str, str]:
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
         return socket.gethostname(), boot, os.readlink("/proc/self/ns/pid")
     except OSError:  # not Linux
         return socket.gethostname(), "", ""

@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,7 @@ def train(
     usual = as_another(chosen, match) if match else chosen
     given = Given(schedule, networks, mixture)
     filled = fill(given, method, usual, environment, preset)
-    say(differences(given, filled, method, environment, preset))
+    note = partial(say, differences(given, filled, method, environment, preset))
     schedule, networks, mixture = filled
     if agent is not None:
         made = make_agent(agent, environment.spec, saved=out is not None)
@@ -182,7 +183,7 @@ def train(
     environments = environment, test_environment
     replay = made.replay(schedule, environment)
     if out is None:
-        return _run(run, made, environments, replay, None, listeners, progress)
+        return _run(run, made, environments, replay, None, listeners, progress, note)
     folder = Path(out)
     check_folder(folder, resume=resume)
     with locked(folder, "training in") as check:
@@ -198,7 +199,7 @@ def train(
             check()
             progress(step)
 
-        return _run(run, made, environments, replay, folder, listeners, checked)
+        return _run(run, made, environments, replay, folder, listeners, checked, note)
 
 
 def _run(
@@ -209,6 +210,7 @@ def _run(
     folder: Path | None,
     listeners: tuple[Listener, ...],
     progress: Callable[[int], None],
+    begin: Callable[[], None],
 ) -> Trained:
     # What saving needs is made first: what cannot be saved is refused at once.
     state = jax.eval_shape(agent.init, jax.random.key(0))
@@ -218,6 +220,7 @@ def _run(
     tested = agent.controller(jax.eval_shape(agent.actor, state))
     if folder and isinstance(tested, Warped):
         make_card(tested.prior)
+    begin()  # nothing is refused from here on
     log = Log(folder, listeners)
     checkpoints = Checkpoints(folder / "checkpoint") if folder else None
     with _signals(folder) as interrupted, contextlib.closing(log):
