@@ -80,7 +80,8 @@ def cpu_kind() -> str:
     """The CPU by its name and features: on another kind the bits may be others."""
     told: dict[str, str] = {}
     with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        for line in text.splitlines():
             name, _, value = line.partition(":")
             told.setdefault(name.strip(), value.strip())
     name = told.get("model name") or platform.processor() or platform.machine()

@@ -148,7 +148,9 @@ def _is_dead(held: dict[str, Any]) -> bool:
 
 def _machine() -> tuple[str, str, str]:
     try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        boot = (
+            Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        )
         return socket.gethostname(), boot, os.readlink("/proc/self/ns/pid")
     except OSError:  # not Linux
         return socket.gethostname(), "", ""
@@ -157,7 +159,12 @@ def _machine() -> tuple[str, str, str]:
 def _began(pid: int) -> int | None:
     """When a process began, in ticks since the machine did; None if there is none."""
     try:
-        state, *rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        state, *rest = (
+            Path(f"/proc/{pid}/stat")
+            .read_text(encoding="utf-8")
+            .rpartition(")")[2]
+            .split()
+        )
     except OSError:
         return None
     return None if state == "Z" else int(rest[18])
