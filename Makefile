@@ -18,14 +18,11 @@ TESTS ?= tests
 
 demo: $(READY)
 	@rm -rf demo && mkdir demo
-	@echo "SAC learns the maze from now on (demo/sac.log). Beside it: record, learn a prior, look at it, learn the maze with SFP ..."
+	@$(BIN)/sfp explore room-large --prior room --out demo
+	@echo "Learning the maze with SFP and, beside it, with SAC (demo/sac.log) ..."
 	@$(BIN)/sfp train maze --method sac --steps 60000 --out demo/sac > demo/sac.log 2>&1 & \
 	  baseline=$$!; trap 'kill $$baseline 2> /dev/null' INT TERM; \
-	  export MINARI_DATASETS_PATH=demo/data; \
-	  $(BIN)/sfp collect room && \
-	  $(BIN)/sfp fit sfp/room/scripted-v0 --model mixture --epochs 20 --out demo/prior && \
-	  $(BIN)/sfp explore room-large --prior demo/prior --explorer uniform --explorer scripted --out demo && \
-	  $(BIN)/sfp train maze --prior demo/prior --steps 60000 --until-solved --out demo/sfp; done=$$?; \
+	  $(BIN)/sfp train maze --prior room --steps 60000 --until-solved --out demo/sfp; done=$$?; \
 	  kill $$baseline 2> /dev/null; wait $$baseline; exit $$done
 	@$(BIN)/sfp curves demo/sfp demo/sac --out demo
 	@$(BIN)/sfp evaluate demo/sfp --episodes 1 --video demo/maze.mp4
