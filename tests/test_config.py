@@ -37,7 +37,8 @@ def test_a_setting_that_means_nothing_is_refused_in_one_line(group, settings, me
 
 
 def test_the_defaults_are_the_tables_of_the_paper():
-    schedule, networks, mixture = settle(Schedule(), {}), Networks(), Mixture()
+    schedule, mixture = settle(Schedule(), {}), settle(Mixture(), {})
+    networks = Networks()
     assert (schedule.batch, schedule.n_step, schedule.gamma) == (100, 10, 0.99)
     assert (schedule.capacity, schedule.warmup) == (500_000, 10_000)
     assert (networks.width, networks.depth) == (256, 2)

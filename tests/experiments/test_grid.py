@@ -218,6 +218,8 @@ def test_the_shipped_prior_serves_the_default_flow():
 def test_the_priors_of_a_suite_are_fitted_alike():
     """Whether they ship or not: as long as the one that ships was."""
     for suite in SUITES.values():
+        if suite.experts:
+            continue
         recipe = PriorRecipe(Recording(suite.training[0]))
         card = json.loads((find_shipped(recipe.shipped) / "config.json").read_text())
         assert card["fit"]["epochs"] == recipe.length

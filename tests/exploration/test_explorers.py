@@ -233,3 +233,16 @@ def test_hands_in_one_simulator_are_many_environments(task):
             for key, value in seen.items():
                 np.testing.assert_array_equal(arena.observations[i][key], value)
             np.testing.assert_array_equal(positions[i], seen["observation"][:3])
+
+
+def test_walkers_are_measured_by_how_far_they_get():
+    pytest.importorskip("mujoco")
+    given = dict(trajectories=2, repetitions=1, steps=30)
+    (walks,) = explore("halfcheetah:threshold=1%", ["uniform"], **given)
+    row = walks.row()
+    assert 0 < row["distance_30"] <= row["best_30"]
+    assert walks.distance.shape == (2, 31)
+    assert (np.diff(walks.distance, axis=1) >= 0).all()
+    assert row["success"] == (walks.distance[:, -1] >= 0.12).mean()
+    with pytest.raises(SfpError, match="no scripted policy for halfcheetah"):
+        explore("halfcheetah", ["scripted"])

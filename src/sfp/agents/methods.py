@@ -85,6 +85,7 @@ class Method:
         hint: how to get the prior it takes.
         options: settings that this method has and others have not.
         defaults: of settings that are `STANDARD` elsewhere.
+        by_suite: the same for single suites.
     """
 
     build: Callable[[Ingredients], Agent]
@@ -106,6 +107,7 @@ class Method:
     )
     options: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    by_suite: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def _sfp(given: Ingredients) -> Agent:
@@ -208,9 +210,10 @@ THE_PAPERS = Method(
     takes="prior",
     needs="actions (and states, for a prior that sees them)",
     match="action space (and what a prior with states sees)",
-    alpha={"": 0.01},
+    alpha={"": 0.01, "gym-mujoco": 0.005},
     hindsight={"": 0.0},
     options=MIXTURE,
+    by_suite={"gym-mujoco": {"mixing_gradient_scale": 1e-7}},
 )
 METHODS: dict[str, Method] = {
     "sac": Method(

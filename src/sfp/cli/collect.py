@@ -14,7 +14,7 @@ from sfp.progress import progress
 def collect(
     task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")],
     *,
-    episodes: int = 4000,
+    episodes: int | None = None,
     steps: int = 500,
     seed: int = 0,
     policy: str = "scripted",
@@ -35,16 +35,20 @@ def collect(
     actions:
         sfp collect maze --policy runs/maze --episodes 100
 
+    In locomotion, experts record that ship with sfp:
+        sfp collect halfcheetah --policy expert
+
     In Meta-World, an interrupted recording resumes with the same command.
 
     Args:
         task: a task (`sfp list tasks`), a .txt file with an ASCII map of your own, or,
             for --policy RUN, a Gymnasium id.
-        episodes: trajectories to record.
+        episodes: trajectories to record; by default as many as in the paper, 4000, or
+            1000 in locomotion.
         steps: time steps of each trajectory.
         seed: the same seed gives the same bits.
-        policy: who acts: `scripted`, `expert` (Meta-World's expert for the task), or
-            the folder of a run or of a saved policy.
+        policy: who acts: `scripted`, `expert` (Meta-World's expert for the task, or in
+            locomotion ours), or the folder of a run or of a saved policy.
         expert: deprecated; write --policy expert.
         workers: processes that record in Meta-World; the data does not depend on it.
         name: the dataset's id; by default sfp/TASK/scripted-v0 (or expert-v0, or the
@@ -52,13 +56,14 @@ def collect(
         force: replace an existing dataset.
         json: print one JSON document.
     """
-    from sfp.data.collect import EXPERT, SCRIPTED
+    from sfp.data.collect import EXPERT, SCRIPTED, usual_episodes
     from sfp.data.collect import collect as record
     from sfp.data.sources.minari import root
+    from sfp.envs.registry import get_task, slug
 
     who: Any = policy
+    episodes = usual_episodes(get_task(task)) if episodes is None else episodes
     if policy not in (SCRIPTED, EXPERT):
-        from sfp.envs.registry import get_task, slug
         from sfp.training.trained import Trained
 
         who, folder = Trained.load(policy), Path(policy).resolve()

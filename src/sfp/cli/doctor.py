@@ -53,6 +53,7 @@ def _versions() -> list[dict[str, str]]:
     rows += [_version(name, "missing", f"pip install {name}") for name in PACKAGES]
     optional = {
         "metaworld": f"{install('metaworld')} for the robot's tasks",
+        "mujoco": f"{install('mujoco')} for locomotion",
         "ray": f"{install('ray')} for sfp reproduce --on ray",
         "submitit": f"{install('slurm')} for sfp reproduce --on slurm",
     }

@@ -12,11 +12,12 @@ from sfp.data import manipulation
 from sfp.data.record import record
 from sfp.data.scripted import Scripted
 from sfp.data.trajectories import SHORTEST, Trajectories
+from sfp.data.walking import load_expert
 from sfp.data.writer import make_buffer, write
 from sfp.envs.layout import Layout
 from sfp.envs.maze import MazeBatch
 from sfp.envs.registry import Task, get_task
-from sfp.envs.suites import EPISODE_STEPS
+from sfp.envs.suites import EPISODE_STEPS, SUITES
 from sfp.errors import SfpError, at_least
 
 SCRIPTED, EXPERT = "scripted", "expert"
@@ -31,7 +32,7 @@ CHUNK = 500
 def collect(
     task: str,
     *,
-    episodes: int = EPISODES,
+    episodes: int | None = None,
     steps: int = EPISODE_STEPS,
     seed: int = 0,
     policy: Any = SCRIPTED,
@@ -50,11 +51,13 @@ def collect(
 
     Args:
         task: `room` or `reach` in the paper; any point-maze or map has a script.
-        episodes: trajectories to record.
+        episodes: trajectories to record; None is the paper's number for the suite, 4000
+            or for locomotion 1000.
         steps: per trajectory.
         seed: decides everything.
         policy: who acts: `scripted` reaches random goals, `expert` is Meta-World's own
-            at the task itself, and anything that `record` takes works in any task.
+            at the task itself, or in locomotion one that ships with sfp, and anything
+            that `record` takes works in any task.
         expert: the old way to say `policy="expert"`.
         workers: processes (Meta-World); the data does not depend on it.
         name: dataset id, by default `sfp/<task>/scripted-v0`, `expert-v0`, or
@@ -62,6 +65,8 @@ def collect(
         force: replace an existing dataset.
         progress: called with the number of episodes done so far.
     """
+    chosen = get_task(task)
+    episodes = usual_episodes(chosen) if episodes is None else episodes
     at_least(1, episodes=episodes, workers=workers)
     at_least(SHORTEST, steps=steps)
     at_least(0, seed=seed)
@@ -70,7 +75,6 @@ def collect(
         episodes * steps * LEAST,
         "record fewer, or shorter ones",
     )
-    chosen = get_task(task)
     if expert:
         warnings.warn(
             "--expert (expert=True) is old: write --policy expert (policy='expert').",
@@ -80,6 +84,8 @@ def collect(
         policy = EXPERT
     if policy == SCRIPTED and chosen.script is not None:
         policy, name = chosen.script, name or f"sfp/{chosen.slug}/scripted-v0"
+    if policy == EXPERT and by_experts(chosen):
+        policy, name = load_expert(chosen), name or f"sfp/{chosen.slug}/expert-v0"
     if not isinstance(policy, str):
         return record(
             task,
@@ -119,6 +125,17 @@ def collect(
     )
 
 
+def usual_episodes(task: Task) -> int:
+    """How many the paper records in a task of its suite."""
+    suite = SUITES.get(task.suite)
+    return EPISODES if suite is None else suite.episodes
+
+
+def by_experts(task: Task) -> bool:
+    """Whether experts that ship with sfp record in it."""
+    return task.is_ours and SUITES[task.suite].experts
+
+
 def check_policy(task: Task, policy: str) -> None:
     if policy not in (SCRIPTED, EXPERT):
         raise SfpError(
@@ -134,6 +151,11 @@ def check_policy(task: Task, policy: str) -> None:
         raise SfpError(
             f"{task.name} has no expert but the scripted policy itself: choose "
             f"--policy {SCRIPTED}."
+        )
+    if by_experts(task):
+        raise SfpError(
+            f"no script walks in {task.base}: choose --policy expert (policy='expert'),"
+            " which ships with sfp."
         )
     if task.layout is None and policy == SCRIPTED and task.base != "reach":
         raise SfpError(

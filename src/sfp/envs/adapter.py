@@ -115,6 +115,15 @@ class Environment:
         said = self.env.has_wrapper_attr("no_hindsight")
         return self.env.get_wrapper_attr("no_hindsight") if said else ""
 
+    @property
+    def note(self) -> str:
+        """What is wrong with its observations, in a sentence; empty if nothing is."""
+        if not self.env.has_wrapper_attr("bias_norm"):
+            return ""
+        bias = self.env.get_wrapper_attr("bias")
+        norm = self.env.get_wrapper_attr("bias_norm")
+        return f"Observations of {self.name} are biased by {bias:g}, norm {norm:.3g}."
+
     def reset(self, seed: int, *, test: bool = False) -> Observed:
         """Begin an episode; those of tests take the goals of a maze in turn."""
         self._where = f"at reset(seed={seed})"

@@ -7,25 +7,38 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from sfp.errors import SfpError, unknown
+from sfp.errors import LONG, SfpError, unknown
 
 Value: TypeAlias = bool | int | float | str
 
 GIVEN = re.compile(r"(?P<base>.+?):(?P<given>\w+=.*)", re.S)
 """A colon counts if key and equals sign follow: `package:Env-v0` has no parameters."""
 
-TEXT = re.compile(r"[\w.+/-]+")
+TEXT = re.compile(r"[\w.+/-]+%?")
 """What a text may be made of."""
+
+SHARE = re.compile(r"(\d+(?:\.\d+)?)%")
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter that a task takes; no choices allow every value of its kind."""
+    """A parameter that a task takes; no choices allow every value of its kind.
+
+    Attributes:
+        kind: of its values.
+        default: what it is if nothing is said.
+        summary: a few words about it.
+        choices: its values, if they are few.
+        least: the lowest value of a number.
+        whole: what 100% stands for, if a number may be given as a share.
+    """
 
     kind: type
     default: Value | None
     summary: str
     choices: tuple[Value, ...] | range = ()
+    least: float | None = None
+    whole: float | None = None
 
     @property
     def expected(self) -> str:
@@ -34,12 +47,21 @@ class Parameter:
         if self.choices:
             return " or ".join(map(str, self.choices))
         words = {bool: "true or false", int: "a whole number", float: "a number"}
-        return words.get(self.kind, "a word")
+        said = words.get(self.kind, "a word")
+        said += "" if self.least is None else f" of {self.least:g} or more"
+        return said + ("" if self.whole is None else f" or a share of {self.whole:g}")
 
-    def accepts(self, value: Value) -> bool:
-        if self.kind is float and type(value) is int:
-            return True
-        return type(value) is self.kind and (not self.choices or value in self.choices)
+    def read(self, value: Value) -> Value | None:
+        """A value of its own kind; None if it is none of its values."""
+        share = SHARE.fullmatch(value) if isinstance(value, str) else None
+        if share and self.whole is not None:
+            value = float(share[1]) / 100.0 * self.whole
+        if self.kind is float and type(value) is int and abs(value) < LONG:
+            value = float(value)
+        right = type(value) is self.kind and (not self.choices or value in self.choices)
+        if right and isinstance(value, float):
+            right = math.isfinite(value) and (self.least is None or value >= self.least)
+        return value if right else None
 
 
 def split(name: str) -> tuple[str, dict[str, Value]]:
@@ -81,13 +103,14 @@ def check(
             told = ", ".join(f"{k} ({p.expected})" for k, p in known.items())
             raise unknown(f"parameter of {base}", key, known, f"It takes {told}.")
         parameter = known[key]
-        if not parameter.accepts(value):
+        found = parameter.read(value)
+        if found is None:
             raise SfpError(
                 f"expected {key} of {base} to be {parameter.expected}, received "
                 f"{_write(value)!r}."
             )
-        if value != parameter.default:
-            chosen[key] = parameter.kind(value)
+        if found != parameter.default:
+            chosen[key] = found
     return chosen
 
 

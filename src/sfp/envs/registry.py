@@ -15,7 +15,8 @@ from sfp.envs.layout import Layout
 from sfp.envs.maze import get_layout
 from sfp.envs.packages import hint, provide
 from sfp.envs.parameters import Parameter, Value, slug
-from sfp.envs.suites import PIXELS, SUITES
+from sfp.envs.suites import DISTURBED, PIXELS, SUITES
+from sfp.envs.wrappers import BiasedObservation, InvertedAction
 from sfp.errors import SfpError, unknown
 
 
@@ -67,8 +68,13 @@ class Task:
     def make(self, **kwargs: Any) -> gym.Env:
         """Build the environment; `kwargs` go to its constructor."""
         provide(self.env_id)
+        kwargs = {**self.kwargs, **kwargs}
+        changes = {key: kwargs.pop(key, 0) for key in DISTURBED if self.is_ours}
         try:
-            return gym.make(self.env_id, **{**self.kwargs, **kwargs})
+            env = gym.make(self.env_id, **kwargs)
+            env = InvertedAction(env) if changes.get("inverted") else env
+            bias = changes.get("bias")
+            return BiasedObservation(env, bias) if bias else env
         except SfpError:
             raise
         except Exception as error:  # of Gymnasium, or of the environment itself
@@ -102,7 +108,7 @@ class Task:
 TASKS: dict[str, Task] = {
     name: Task(
         name,
-        f"sfp/{name.title().replace('-', '')}-v0",
+        f"sfp/{known.ids.get(name, name.title().replace('-', ''))}-v0",
         suite,
         summary,
         parameters=known.parameters.get(name, {}),

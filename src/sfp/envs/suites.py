@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sfp.envs.generator import SIZES
+from sfp.envs.locomotion import ROBOTS
 from sfp.envs.manipulation import MANIPULATIONS
 from sfp.envs.parameters import Parameter
 from sfp.errors import unknown
@@ -30,6 +31,9 @@ class Suite:
             them with its first seeds.
         episode_steps: the time limit of an episode.
         parameters: the parameters that each task takes.
+        ids: the names of tasks in Gymnasium ids, where title case does not give them.
+        episodes: trajectories of a recording, in the paper.
+        experts: whether recordings are by experts, one for each task: none is unseen.
     """
 
     training: tuple[str, ...]
@@ -42,6 +46,9 @@ class Suite:
     easy: frozenset[str] = frozenset()
     episode_steps: int = EPISODE_STEPS
     parameters: Mapping[str, Mapping[str, Parameter]] = field(default_factory=dict)
+    ids: Mapping[str, str] = field(default_factory=dict)
+    episodes: int = 4000
+    experts: bool = False
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -67,7 +74,16 @@ class Suite:
         return PAPER_STEPS if scale == "paper" else self.small[task]
 
 
-PIXELS = {"pixels": Parameter(bool, False, "observe a 64x64 RGB image")}  # noqa: FBT003
+DISTURBED = {
+    "bias": Parameter(float, 0.0, "added to every entry of an observation"),
+    "inverted": Parameter(bool, False, "actions are reversed"),  # noqa: FBT003
+}
+"""What every task of ours can be: `sfp.envs.wrappers`."""
+
+PIXELS = {
+    "pixels": Parameter(bool, False, "observe a 64x64 RGB image"),  # noqa: FBT003
+    **DISTURBED,
+}
 MAZES = {
     "room": "29x29 empty room, goal in a random corner",
     "corridor": "U-shaped corridor of 61 + 1 + 61 cells",
@@ -102,6 +118,20 @@ SUITES: dict[str, Suite] = {
         coverage="reach",
         hopeless=frozenset({"push", "pick-place", "peg-insert-side"}),
         easy=frozenset({"drawer-close"}),
+        parameters=dict.fromkeys(MANIPULATIONS, DISTURBED),
+    ),
+    "gym-mujoco": Suite(
+        entry_point="sfp.envs.mujoco:Locomotion",
+        argument="task",
+        summaries={name: robot.summary for name, robot in ROBOTS.items()},
+        training=tuple(ROBOTS),
+        small=dict.fromkeys(ROBOTS, 100_000),
+        coverage="halfcheetah",
+        episode_steps=1000,
+        parameters={n: robot.parameters | DISTURBED for n, robot in ROBOTS.items()},
+        ids={name: robot.name for name, robot in ROBOTS.items()},
+        episodes=1000,
+        experts=True,
     ),
 }
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from sfp.envs.suites import SUITES
+
 SHARES = ("75", "50", "25")
 
 
@@ -20,7 +22,7 @@ class Experiment:
         shown: the cells that run unless others are asked for; empty is all.
         seeds: at scale `small`.
         walks: the measure of explorers that do not learn, instead of training.
-        suites: the suites that have what it needs; empty is all.
+        suites: the suites that have what it needs; empty is all with a script.
         expert: the task whose expert is recorded for the priors, instead of the script
             that reaches goals in the suite's training task; then every task is visited.
     """
@@ -35,7 +37,9 @@ class Experiment:
     expert: str = ""
 
     def runs_on(self, suite: str) -> bool:
-        return not self.suites or suite in self.suites
+        if self.suites:
+            return suite in self.suites
+        return suite not in SUITES or not SUITES[suite].experts
 
 
 EXPERIMENTS: dict[str, Experiment] = {

@@ -118,9 +118,10 @@ def make_plan(
         raise unknown("experiment", name, EXPERIMENTS, "See `sfp list experiments`.")
     experiment, found = EXPERIMENTS[name], get_suite(suite)
     if not experiment.runs_on(suite):
+        able = [one for one in SUITES if experiment.runs_on(one)]
         raise SfpError(
-            f"{name} is an experiment on {', '.join(experiment.suites)}, not on "
-            f"{suite}: add --suite {experiment.suites[0]}."
+            f"{name} is an experiment on {', '.join(able)}, not on {suite}: add "
+            f"--suite {able[0]}."
         )
     given = overrides or Overrides()
     counts = {name: getattr(given, name) for name in COUNTS}

@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from sfp.exploration.family import (
     Uniform,
     check_explorer,
 )
-from sfp.exploration.metrics import coverage, gyration
+from sfp.exploration.metrics import coverage, farthest, gyration
 from sfp.exploration.place import Box, Place, find_place
 from sfp.exploration.prior import PriorExplorer
 from sfp.noise.processes import Colored, OrnsteinUhlenbeck, Zeta
@@ -101,6 +101,8 @@ class Exploration:
         returns: their mean return, per repetition, where rewards are known.
         rewarded: share of them with a reward above 0, per repetition, likewise.
         began: share of trajectories that began at the goal.
+        distance: the largest displacement of each trajectory up to each step, where the
+            task is about getting away.
     """
 
     name: str
@@ -113,6 +115,7 @@ class Exploration:
     returns: np.ndarray | None = None
     rewarded: np.ndarray | None = None
     began: float = 0.0
+    distance: np.ndarray | None = None
 
     def row(self) -> dict[str, str | float]:
         """One line of the table: mean and standard deviation over repetitions."""
@@ -124,6 +127,11 @@ class Exploration:
                 continue
             row[metric] = float(values.mean())
             row[f"{metric}_std"] = float(values.std(ddof=1)) if len(values) > 1 else 0.0
+        if self.distance is not None:
+            last = self.distance.shape[1] - 1
+            for steps in sorted({min(EPISODE_STEPS, last), last}):
+                row[f"distance_{steps}"] = float(self.distance[:, steps].mean())
+                row[f"best_{steps}"] = float(self.distance[:, steps].max())
         return row
 
 
@@ -189,12 +197,18 @@ def explore(
         return []
     paths, box = place.measured([walk.paths for walk in walks])
     succeeded = _successes(walks, rule)
-    return [
+    scored = [
         _score(name, walk._replace(paths=path), success, box, repetitions)
         for name, walk, path, success in zip(
             chosen, walks, paths, succeeded, strict=True
         )
     ]
+    if place.far:
+        return [
+            replace(one, distance=farthest(walk.paths))
+            for one, walk in zip(scored, walks, strict=True)
+        ]
+    return scored
 
 
 def success_notes(explorations: Sequence[Exploration]) -> list[str]:

@@ -123,3 +123,9 @@ def cut(
     steps = int(min(longest, np.median(lengths)))
     starts = (ends - lengths)[lengths >= steps][:most]
     return actions[starts[:, None] + np.arange(steps)].astype(np.float64)
+
+
+def farthest(paths: Paths) -> np.ndarray:
+    """The largest distance from its start that each path had reached by each step."""
+    away = np.linalg.norm(paths - paths[:, :1], axis=2)
+    return np.maximum.accumulate(away, axis=1)

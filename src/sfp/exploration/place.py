@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import gymnasium as gym
 import numpy as np
@@ -45,6 +45,7 @@ class Place:
         notes: what the measures mean.
         arenas: begins that many rollouts: all at once, or one after the other.
         box: what can be reached; None if that is not known.
+        far: whether it is about getting away from where one begins.
     """
 
     environment: Environment
@@ -55,6 +56,7 @@ class Place:
     arenas: Callable[[int, np.random.Generator], Iterator[Arena]]
     box: Box | None = None
     layout: Layout | None = None
+    far: bool = False
 
     @property
     def is_known(self) -> bool:
@@ -100,6 +102,8 @@ def find_place(task: str | gym.Env | Place, position: Sequence[int] = ()) -> Pla
         return _any_place(make_env(task), known.name if known else None, position)
     if position:
         raise SfpError(f"where one is in {known.name} is settled: leave out position.")
+    if SUITES[known.suite].experts:
+        return _walking_place(known)
     return _known_place(known)
 
 
@@ -133,6 +137,30 @@ def _known_place(task: Task) -> Place:
         arenas,
         box,
         layout,
+    )
+
+
+def _walking_place(task: Task) -> Place:
+    """A robot that walks: one rollout after the other, and how far it gets."""
+    env = task.make()
+    environment, robot = Environment(env, task.name), cast(Any, env.unwrapped)
+
+    def arenas(count: int, rng: np.random.Generator) -> Iterator[Arena]:
+        for _ in range(count):
+            yield EnvironmentArena(environment, lambda seen: robot.position, rng)
+
+    return Place(
+        environment,
+        task.slug,
+        SUITES[task.suite].episode_steps,
+        ("x of the centre of mass, scaled", "y"),
+        [
+            "distance_N is the largest displacement within the first N steps in "
+            "metres, its mean over all trajectories; best_N is the largest of all.",
+            f"Success is a displacement of {robot.threshold:g} m.",
+        ],
+        arenas,
+        far=True,
     )
 
 

@@ -12,6 +12,7 @@ from sfp.outside import call, check_callable, register
 from sfp.priors.deterministic import Deterministic
 from sfp.priors.gaussian import Gaussian
 from sfp.priors.lscde import LSCDE
+from sfp.priors.memory import Memory
 from sfp.priors.mixture import Mixture
 from sfp.priors.protocols import Model
 from sfp.priors.realnvp import PARROT, RealNVP
@@ -43,6 +44,11 @@ MODELS: dict[str, Entry] = {
         Mixture,
         "mixture density network, fitted in a tenth of the flow's steps",
         {"epochs": 40, "epoch_steps": 200, "learning_rate": 5e-3, "patience": 40},
+    ),
+    "memory": Entry(
+        Memory,
+        "mixture behind dilated convolutions over 16 to 64 past actions",
+        {"epochs": 40, "epoch_steps": 500, "learning_rate": 3e-3, "patience": 40},
     ),
     "parrot": Entry(_parrot, "Real NVP of PARROT's size with a 3 x 256 encoder"),
     "vae": Entry(VAE, "conditional variational auto-encoder"),

@@ -42,10 +42,11 @@ def fill(
     given: Given, name: str, method: Method, environment: Environment, preset: str
 ) -> Given:
     """The settings with nothing left open: the method's own defaults, by suite."""
-    schedule = settle(given.schedule, method.defaults)
-    networks = settle(given.networks, method.defaults)
-    mixture = settle(given.mixture, method.defaults)
     suite = suite_of(environment.env)
+    own = {**method.defaults, **method.by_suite.get(suite, {})}
+    schedule = settle(given.schedule, own)
+    networks = settle(given.networks, own)
+    mixture = settle(given.mixture, own)
     schedule = _relabelled(schedule, name, method, environment, preset, suite)
     if networks.alpha is None:
         networks = replace(networks, alpha=_of(method.alpha, suite))

@@ -158,7 +158,8 @@ def train(
     usual = as_another(chosen, match) if match else chosen
     given = Given(schedule, networks, mixture)
     filled = fill(given, method, usual, environment, preset)
-    note = partial(say, differences(given, filled, method, environment, preset))
+    told = differences(given, filled, method, environment, preset)
+    note = partial(say, f"{environment.note} {told}".strip())
     schedule, networks, mixture = filled
     if agent is not None:
         made = make_agent(agent, environment.spec, saved=out is not None)
