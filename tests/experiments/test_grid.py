@@ -15,6 +15,7 @@ from sfp.envs.suites import PAPER_STEPS, SUITES
 from sfp.errors import SfpError
 from sfp.experiments.grid import EXPERIMENTS
 from sfp.experiments.jobs import make_jobs, price
+from sfp.experiments.manifest import write_manifest
 from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.experiments.variants import VARIANTS
@@ -417,3 +418,31 @@ def test_the_docs_name_every_experiment_and_its_runs():
         for said, (_, hours) in zip(costs[name][1::2], (small, paper), strict=True):
             assert float(said) == pytest.approx(hours, rel=0.1, abs=0.05)
         assert page.count(f"| `{name}` |") == 2
+
+
+def test_locomotion_is_a_grid_of_thresholds_and_changes():
+    plan = make_plan("biased", "gym-mujoco", overrides=Overrides(seeds=(0,)))
+    tasks = {entry.cell.task for entry in plan.entries}
+    assert {"hopper", "hopper:threshold=1.0", "ant:bias=0.5"} < tasks
+    assert len(tasks) == 5 * 2 * 3
+    for entry in plan.entries:
+        recording = entry.cell.prior.recording
+        assert recording.expert
+        assert recording.task == entry.cell.task.partition(":")[0]
+        assert (recording.episodes, recording.steps) == (1000, 500)
+    paper = make_plan("inversion", "gym-mujoco", "paper")
+    assert {entry.cell.seed for entry in paper.entries} == set(range(5))
+    assert {entry.cell.task for entry in paper.entries} >= {
+        "walker2d:threshold=0.0",
+        "walker2d:inverted=true,threshold=0.2",
+    }
+    with pytest.raises(SfpError, match="on point-maze, meta-world, not on gym-mujoco"):
+        make_plan("transfer", "gym-mujoco")
+
+
+def test_claims_of_locomotion_are_about_disturbed_tasks_or_others(tmp_path):
+    given = Overrides(tasks=("ant", "ant:bias=0.1"), seeds=(0,))
+    plan = make_plan("biased", "gym-mujoco", overrides=given)
+    held = json.loads(write_manifest(tmp_path, plan, {}).read_text())
+    assert [claim["tasks"] for claim in held["claims"]] == [["ant:bias=0.1"], ["ant"]]
+    assert held["aggregate"] == ["ant", "ant:bias=0.1"]

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 Measure: TypeAlias = Literal["final", "time", "at once", "solved"]
-Where: TypeAlias = Literal["training", "downstream", "harder", "out of reach"]
+Where: TypeAlias = Literal[
+    "training", "downstream", "harder", "out of reach", "disturbed", "undisturbed"
+]
 
 AS_WELL = 0.75
 """Who does "as well as" another has more than this share of its return: the margin of
@@ -24,7 +26,8 @@ class Claim:
     Attributes:
         better: the cell that should do better; empty: `worse` should solve no task.
         where: on the training task, on all others, on those of them that need more
-            than weak exploration, or on those that no method of the paper solves.
+            than weak exploration, or on those that no method of the paper solves; on
+            those with a bias or inverted actions, or on those without.
         measure: `final` return, `time` until the task is solved, whether it is solved
             `at once` (at the first evaluation), or `solved` at all.
         share: of the other's return that must be exceeded; all of it is 1.
@@ -177,6 +180,37 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         *_sfp_over(
             "performance drops with uniform actions in the data",
             *("uniform-25", "uniform-50", "uniform-75"),
+        ),
+    ),
+    "biased": (
+        Claim(
+            "SFP keeps its return under bias where PARROT-state drops",
+            "sfp",
+            "parrot-state",
+            "disturbed",
+        ),
+        Claim(
+            "without bias PARROT-state does at least as well",
+            "parrot-state",
+            "sfp",
+            "undisturbed",
+            share=AS_WELL,
+        ),
+    ),
+    "inversion": (
+        Claim(
+            "inversion hurts SFP no more than PARROT-state",
+            "sfp",
+            "parrot-state",
+            "disturbed",
+            share=AS_WELL,
+        ),
+        Claim(
+            "inversion hurts PARROT-state no more than SFP",
+            "parrot-state",
+            "sfp",
+            "disturbed",
+            share=AS_WELL,
         ),
     ),
 }

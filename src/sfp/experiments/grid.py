@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from sfp.envs.parameters import Value
 from sfp.envs.suites import SUITES
 
 SHARES = ("75", "50", "25")
@@ -23,6 +24,7 @@ class Experiment:
         seeds: at scale `small`.
         walks: the measure of explorers that do not learn, instead of training.
         suites: the suites that have what it needs; empty is all with a script.
+        levels: by scale, the parameters that every task is given in turn.
         expert: the task whose expert is recorded for the priors, instead of the script
             that reaches goals in the suite's training task; then every task is visited.
     """
@@ -35,6 +37,7 @@ class Experiment:
     walks: Literal["coverage", "psd"] | None = None
     suites: tuple[str, ...] = ()
     expert: str = ""
+    levels: Mapping[str, tuple[Mapping[str, Value], ...]] = field(default_factory=dict)
 
     def runs_on(self, suite: str) -> bool:
         if self.suites:
@@ -42,6 +45,22 @@ class Experiment:
         return suite not in SUITES or not SUITES[suite].experts
 
 
+def _levels(
+    thresholds: tuple[str, ...], changes: Mapping[str, tuple[Value, ...]]
+) -> tuple[dict[str, Value], ...]:
+    return tuple(
+        {"threshold": threshold, name: value}
+        for threshold in thresholds
+        for name, values in changes.items()
+        for value in values
+    )
+
+
+HALVES = ("50%", "100%")
+SIXTHS = ("0%", "20%", "40%", "60%", "80%", "100%")
+"""Thresholds as shares of x_max: at 0 everybody scores."""
+
+INVERSION = {"inverted": (False, True)}
 EXPERIMENTS: dict[str, Experiment] = {
     "transfer": Experiment(
         "Transfer to unseen tasks (main result)",
@@ -182,5 +201,26 @@ EXPERIMENTS: dict[str, Experiment] = {
         },
         suites=("meta-world",),
         expert="pick-place",
+    ),
+    "biased": Experiment(
+        "Biased downstream learning (locomotion)",
+        "Without bias PARROT-state does best; as the bias grows, its return drops "
+        "sharply, and that of SFP is retained.",
+        {"sfp": "SFP", "parrot-state": "PARROT-state"},
+        suites=("gym-mujoco",),
+        levels={
+            "small": _levels(HALVES, {"bias": (0.0, 0.1, 0.5)}),
+            "paper": _levels(SIXTHS, {"bias": (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)}),
+        },
+    ),
+    "inversion": Experiment(
+        "Inverted actions (locomotion)",
+        "If actions arrive in reverse order, SFP and PARROT-state lose about as much.",
+        {"sfp": "SFP", "parrot-state": "PARROT-state"},
+        suites=("gym-mujoco",),
+        levels={
+            "small": _levels(HALVES, INVERSION),
+            "paper": _levels(SIXTHS, INVERSION),
+        },
     ),
 }

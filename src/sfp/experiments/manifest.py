@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sfp.envs.parameters import base
-from sfp.envs.suites import get_suite
+from sfp.envs.parameters import base, split
+from sfp.envs.suites import DISTURBED, get_suite
 from sfp.experiments.claims import CLAIMS, Where
 from sfp.experiments.plan import Plan
 from sfp.experiments.schedule import Event
@@ -28,13 +28,16 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
     tasks, which are averaged over. `known` has the last event of each job.
     """
     suite = get_suite(plan.suite)
-    tasks = {entry.cell.task for entry in plan.entries} - {plan.training}
+    tasks = {entry.cell.task for entry in plan.entries}
+    tasks -= set() if suite.experts else {plan.training}
     downstream = sorted(tasks, key=lambda task: (suite.tasks.index(base(task)), task))
     where: dict[Where, list[str]] = {
         "training": [plan.training],
         "downstream": downstream,
         "harder": [t for t in downstream if base(t) not in suite.easy],
         "out of reach": [t for t in downstream if base(t) in suite.hopeless],
+        "disturbed": [t for t in downstream if is_disturbed(t)],
+        "undisturbed": [t for t in downstream if not is_disturbed(t)],
     }
     about: dict[str, Any] = {
         "format": FORMAT,
@@ -76,6 +79,11 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
         "figures": _files(plan, out, FIGURES),
     }
     return write_json(out / plan.name / "experiment.json", about)
+
+
+def is_disturbed(task: str) -> bool:
+    """Whether its observations are biased or its actions inverted."""
+    return bool(split(task)[1].keys() & DISTURBED.keys())
 
 
 def _state(event: Event | None, out: Path) -> dict[str, str]:

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from sfp.agents.methods import METHODS
-from sfp.data.collect import EPISODES
 from sfp.envs.parameters import base
-from sfp.envs.registry import canonical
+from sfp.envs.registry import canonical, get_task
 from sfp.envs.suites import SUITES, Suite, get_suite
 from sfp.errors import SfpError, at_least, unknown
 from sfp.experiments.cell import Cell, Walk, make_settings
@@ -22,6 +21,8 @@ from sfp.experiments.variants import VARIANTS
 Scale: TypeAlias = Literal["paper", "small"]
 Preset: TypeAlias = Literal["default", "paper"]
 PAPER_SEEDS = 10
+EXPERT_SEEDS = 5
+"""Of the paper in gym-mujoco."""
 COUNTS = ("steps", "episodes", "epochs", "repetitions")
 
 
@@ -129,9 +130,11 @@ def make_plan(
     at_least(1, **{f"steps of {task}": n for task, n in given.task_steps.items()})
     at_least(0, **{"a seed": min(given.seeds, default=0)})
     chosen = _chosen(name, given, suite)
-    episodes = EPISODES if given.episodes is None else given.episodes
+    episodes = found.episodes if given.episodes is None else given.episodes
 
     def recording_for(task: str) -> Recording:
+        if found.experts:
+            return Recording(task, episodes, expert=True)
         if experiment.expert:
             return Recording(experiment.expert, episodes, expert=True)
         return Recording(found.training_for(task), episodes)
@@ -141,8 +144,16 @@ def make_plan(
         prior = PriorRecipe(recording_for(found.training[0]), **fitting)
         walks = _walks(experiment, found, chosen, given, prior)
         return Plan(name, suite, scale, (), walks, given)
-    seeds = given.seeds or range(PAPER_SEEDS if scale == "paper" else experiment.seeds)
+    paper = EXPERT_SEEDS if found.experts else PAPER_SEEDS
+    seeds = given.seeds or range(paper if scale == "paper" else experiment.seeds)
     usual_tasks = found.tasks if experiment.expert else found.visited(scale)
+    levels = experiment.levels.get(scale, ())
+    usual_tasks = (
+        tuple(
+            get_task(task).given(level).name for task in usual_tasks for level in levels
+        )
+        or usual_tasks
+    )
     tasks = _tasks(given.tasks, found.tasks) or usual_tasks
     given = replace(given, task_steps=_by_task(given.task_steps, found.tasks))
     entries = []

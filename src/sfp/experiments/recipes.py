@@ -10,7 +10,8 @@ from sfp.data.collect import EPISODES
 from sfp.data.manipulation import ENDS
 from sfp.data.sources import load, minari
 from sfp.documents import read_json
-from sfp.envs.suites import EPISODE_STEPS
+from sfp.envs.registry import get_task
+from sfp.envs.suites import EPISODE_STEPS, get_suite
 from sfp.errors import SfpError
 from sfp.experiments.job import Words
 from sfp.priors.conditioning import Conditioning
@@ -81,7 +82,8 @@ class Recording:
             right = held["total_episodes"] == self.episodes
             right = right and held["total_steps"] <= self.episodes * self.steps
             said = (f" {self.steps} steps", f"(seed {self.seed})")
-            said += (ENDS,) if self.expert else ()
+            ends = self.expert and not get_suite(get_task(self.task).suite).experts
+            said += (ENDS,) if ends else ()
             right = right and all(words in told for words in said)
         except (SfpError, KeyError, TypeError):
             right = False
