@@ -82,7 +82,8 @@ def test_the_priors_warm_up_is_that_of_sfp_and_the_rest_is_sac(seen):
 
     np.testing.assert_array_equal(actions(warm, "warmup"), actions(mixed, "warmup"))
     state, batch = sac.init(jax.random.key(0)), random_batch(4, action=2)
-    learned = [agent.update(state, batch, jax.random.key(1)) for agent in (warm, sac)]
+    many = (jax.jit(agent.update) for agent in (warm, sac))
+    learned = [update(state, batch, jax.random.key(1)) for update in many]
     for one, other in zip(*map(jax.tree.leaves, learned), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -135,7 +136,7 @@ def test_noise_belongs_to_the_episode_and_updates_are_sacs():
     key, batch = jax.random.key(4), random_batch(16, action=2)
     state = sac.init(key)
     assert not moved(state, agent.init(key))
-    theirs, ours = sac.update(state, batch, key), agent.update(state, batch, key)
+    theirs, ours = (jax.jit(a.update)(state, batch, key) for a in (sac, agent))
     assert_close(theirs, ours, 0)
 
 
@@ -279,7 +280,7 @@ def test_kls_target_and_policy_gradient_are_those_of_its_objective(kind):
 
         return jax.vmap(one)(obs, history)
 
-    after, metrics = agent.update(state, batch, key)
+    after, metrics = jax.jit(agent.update)(state, batch, key)
     expected = divergence(state.policy, batch.next_obs.state, batch.next_history)
     assert float(metrics["losses/kl"]) == pytest.approx(
         float(expected.mean()), rel=0.05
@@ -423,7 +424,9 @@ def test_rlpds_critics_are_normalised_and_bounded_away_from_the_data():
     bound = np.linalg.norm(net.weights[-1]) * np.sqrt(8) + abs(float(net.biases[-1][0]))
     assert abs(float(net(near)[0])) <= bound
     assert abs(float(net(far)[0])) <= bound
-    after, _ = agent.update(state, random_batch(16, action=2), jax.random.key(1))
+    after, _ = jax.jit(agent.update)(
+        state, random_batch(16, action=2), jax.random.key(1)
+    )
     assert moved(state.critics, after.critics)
 
 

@@ -37,7 +37,7 @@ def shaken(model, key=1, scale=0.2):
 
 
 SMALL = {
-    "realnvp": lambda *a, **k: RealNVP(*a, **k, size=FlowSize(6, 24)),
+    "realnvp": lambda *a, **k: RealNVP(*a, **k, size=FlowSize(4, 24)),
     "parrot": lambda *a, **k: RealNVP(*a, **k, size=replace(PARROT, width=24)),
     "vae": lambda *a, **k: VAE(*a, **k, width=24, count=64),
 }
@@ -105,7 +105,7 @@ def test_samples_agree_with_the_density(name):
         assert integral == pytest.approx(share, abs=error)
 
 
-@pytest.mark.parametrize("dims", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("dims", [1, 2, 7])
 @pytest.mark.parametrize("name", FLOWS)
 def test_flow_round_trip_and_log_det(name, dims):
     flow = build(name, dims=dims)
@@ -208,16 +208,20 @@ def test_settled_statistics_are_those_of_the_batch():
     flow = shaken(RealNVP(2, 2, key=jax.random.key(0), size=FlowSize(3, 16)))
     actions = jax.random.uniform(jax.random.key(1), (500, 2), minval=-1)
     contexts = jax.random.uniform(jax.random.key(2), (500, 2), minval=-1)
-    loss = flow.loss(jax.random.key(0), actions, contexts)
-    settled = flow.settle(actions, contexts)
-    evaluated = -jax.vmap(settled.log_prob)(actions, contexts).mean()
+    loss = jax.jit(flow.loss)(jax.random.key(0), actions, contexts)
+    settled = jax.jit(flow.settle)(actions, contexts)
+
+    @jax.jit
+    def evaluate(flow):
+        return -jax.vmap(flow.log_prob)(actions, contexts).mean()
+
+    evaluated, before = evaluate(settled), evaluate(flow)
     assert float(evaluated) == pytest.approx(float(loss), abs=1e-4)
-    before = -jax.vmap(flow.log_prob)(actions, contexts).mean()
     assert abs(float(before) - float(loss)) > 0.01
 
 
 @pytest.mark.parametrize("name", FLOWS)
-@pytest.mark.parametrize("dims", [1, 2, 3, 7])
+@pytest.mark.parametrize("dims", [1, 3])
 def test_the_loss_and_its_gradient_equal_the_vmapped_definition(name, dims):
     flow = build(name, dims=dims)
     actions = jax.random.uniform(jax.random.key(1), (300, dims), minval=-1)

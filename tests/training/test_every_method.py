@@ -21,6 +21,7 @@ from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.gaussian import Gaussian
 from sfp.priors.realnvp import PARROT, RealNVP
+from sfp.training import loop
 from sfp.training.evaluate import FIRST_SEED, evaluate
 from sfp.training.log import read_table
 from sfp.training.trained import episode_rng
@@ -77,9 +78,16 @@ def test_every_method_is_tried():
 
 
 @pytest.mark.parametrize("method", [m for m in KINDS if m not in ("sac", "sfp")])
-def test_a_run_that_was_interrupted_ends_with_the_same_bits(tmp_path, method):
+def test_a_run_that_was_interrupted_ends_with_the_same_bits(
+    tmp_path, monkeypatch, method
+):
     """Once in the warm-up and once after it, in the middle of episodes of 60 steps."""
+    programs, scanned = [], loop._scanned
+    monkeypatch.setattr(
+        loop, "_scanned", lambda do: programs.append(scanned(do)) or programs[-1]
+    )
     train(method, tmp_path / "whole")
+    assert all(program._cache_size() <= 1 for program in programs)  # compiled once
     for i, step in enumerate((100, 150)):
 
         def stop(now, step=step):

@@ -51,7 +51,7 @@ class Greedy:
         self, memory: Any, obs: Obs, rng: np.random.Generator
     ) -> tuple[np.ndarray, Any]:
         """The policy's mean."""
-        return self.policy.mean(self.encoder(obs)), memory
+        return Policy.mean(self.policy, self.encoder(obs)), memory
 
 
 class Warped:
@@ -83,7 +83,7 @@ class Warped:
         self, memory: np.ndarray, obs: Obs, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """The policy's mean, through the flow."""
-        action = self.through(self.policy.mean(self.encoder(obs)), memory, obs)
+        action = self.through(Policy.mean(self.policy, self.encoder(obs)), memory, obs)
         return action, self.prior.conditioning.push(memory, action)
 
 

@@ -48,7 +48,7 @@ class KL(SAC):
             action = turn.uniform(self.spec.action)
         else:
             noise = turn.rng.standard_normal(self.spec.action, np.float32)
-            action = actor.policy.shaken(actor.encoder(turn.obs), noise)
+            action = Policy.shaken(actor.policy, actor.encoder(turn.obs), noise)
         history = self.prior.conditioning.push(memory.history, action)
         return Decision(action, action, {}), Memory(history)
 

@@ -137,7 +137,7 @@ class SAC:
             return Decision(action, action, {}), memory._replace(explorer=held)
         else:
             noise, held = explorer.perturb(memory.explorer, rng, dims)
-        action = actor.policy.shaken(actor.encoder(turn.obs), noise)
+        action = Policy.shaken(actor.policy, actor.encoder(turn.obs), noise)
         return Decision(action, action, {}), memory._replace(explorer=held)
 
     def controller(self, actor: Actor) -> Controller:

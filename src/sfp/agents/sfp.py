@@ -131,7 +131,8 @@ class SFP:
         # SAC splits its three keys from `key`, and they are its folds 0, 1 and 2.
         net = MLP(sizes, key=jax.random.fold_in(key, 3))
         each = mixture.mixing_start / count
-        bias = jnp.full(count, jnp.log(each / (1.0 - mixture.mixing_start)))
+        odds = each / (1.0 - mixture.mixing_start)
+        bias = jnp.full(count, jnp.log(odds), jnp.float32)
         net = eqx.tree_at(lambda net: net.biases[-1], net, bias)
         scout: ScoutState | tuple[()] = ()
         if self.seeks:
@@ -178,7 +179,7 @@ class SFP:
             proposals[who] = action
         else:
             noise = rng.standard_normal(self.spec.action, np.float32)
-            action = actor.policy.shaken(features, noise)
+            action = Policy.shaken(actor.policy, features, noise)
         history = []
         for k, past in enumerate(self._pasts(memory.history)):
             own = action

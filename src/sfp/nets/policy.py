@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from sfp.nets.mlp import MLP
@@ -15,7 +16,11 @@ LOG_STD = (-20.0, 2.0)
 
 
 class Policy(eqx.Module):
-    """a = tanh(μ(s) + σ(s) ξ) with ξ ~ N(0, I); callers `vmap`."""
+    """a = tanh(μ(s) + σ(s) ξ) with ξ ~ N(0, I); callers `vmap`.
+
+    What acts calls `Policy.mean(policy, ...)`: Equinox takes longer to bind
+    `policy.mean` than NumPy to compute it.
+    """
 
     net: MLP
 
@@ -27,9 +32,11 @@ class Policy(eqx.Module):
     def __call__(self, features: Any) -> tuple[Any, Any]:
         """μ and log σ, in NumPy or in JAX."""
         out = self.net(features)
-        xp = namespace(out)
-        mean, log_std = xp.split(out, 2, axis=-1)
-        return mean, xp.clip(log_std, *LOG_STD)
+        half, (low, high) = out.shape[-1] // 2, LOG_STD
+        mean, log_std = out[..., :half], out[..., half:]
+        if namespace(out) is np:  # `np.clip` takes as long as a layer
+            return mean, np.minimum(np.maximum(log_std, low), high)
+        return mean, jnp.clip(log_std, low, high)
 
     def mean(self, features: Any) -> Any:
         mean, _ = self(features)

@@ -74,7 +74,9 @@ class Mixture(eqx.Module):
         )
         self.net = eqx.tree_at(lambda net: net.biases[-1], net, bias)
         self.skip = jnp.zeros((context, len(bias)))
-        self.edges = jnp.full((products, dims, kernels), _raw(math.log(math.pi)))
+        self.edges = jnp.full(
+            (products, dims, kernels), _raw(math.log(math.pi)), jnp.float32
+        )
         self.temperature = jnp.ones(())
 
     def log_prob(self, action: Action, context: Context) -> Scalar:

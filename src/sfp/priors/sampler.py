@@ -49,10 +49,12 @@ def _in_numpy(prior: Prior) -> Sample:
     centre = np.concatenate([np.tile(middle, k), frame.state_mean])
     size = np.concatenate([np.tile(half, k), frame.state_deviation])
     numbers, draw = prior.model.numbers, prior.model.in_numpy()
+    units = list(zip(middle.tolist(), half.tolist(), strict=True))
 
     def sample(rng: np.random.Generator, context: np.ndarray) -> np.ndarray:
         uniform = rng.random(numbers, np.float32)
-        action = np.array(draw(uniform, (context - centre) / size), np.float32)
-        return middle + half * np.minimum(np.maximum(action, -CLAMP), CLAMP)
+        drawn = zip(draw(uniform, (context - centre) / size), units, strict=True)
+        action = [m + h * max(-CLAMP, min(CLAMP, value)) for value, (m, h) in drawn]
+        return np.array(action, np.float32)
 
     return sample

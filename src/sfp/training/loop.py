@@ -130,8 +130,17 @@ def train(
 
 
 def compile_init(agent: Agent) -> Callable[[PRNGKeyArray], Any]:
-    """The state before learning, in one program."""
-    return jax.jit(agent.init)
+    """The state before learning, in one program.
+
+    Its arrays are as typed as those of a later state. With a weak type among them (a
+    Python number filled into an array) the updates would be compiled a second time.
+    """
+
+    def init(key):
+        typed = jax.lax.convert_element_type
+        return jax.tree.map(lambda x: typed(x, x.dtype), agent.init(key))
+
+    return jax.jit(init)
 
 
 def compile_updates(

@@ -157,7 +157,7 @@ class Trained:
         seen, single = self._seen(obs)
         features = self.controller.encoder(seen)
         if deterministic:
-            scaled = self.policy.mean(features)
+            scaled = Policy.mean(self.policy, features)
         else:
             key = jax.random.key(self._rng.integers(2**32))
             keys = jax.random.split(key, len(features))
