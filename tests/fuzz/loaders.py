@@ -96,6 +96,35 @@ def _copy(source, target):
     return target
 
 
+def shared(folder, out, rng):
+    """As `sfp pull` from a folder; what it writes must load."""
+    from sfp.bridges.hub import pull
+    from sfp.training.trained import Trained
+
+    pull(str(folder / "repo"), out / "got")
+    Trained.load(out / "got")
+    text = "".join(p.read_text(errors="replace") for p in (out / "got").rglob("*.json"))
+    assert SECRET not in text, "it takes along what lies outside the repository"
+
+
+def exported(folder, out, rng):
+    """As a robot does, which has no sfp: `ValueError` takes the place of `SfpError`."""
+    import numpy as np
+
+    from sfp.bridges.plain import Controller
+    from sfp.errors import SfpError
+
+    try:
+        controller = Controller(folder / "exported" / "controller.npz")
+    except ValueError as error:
+        line = str(error)
+        raise (SfpError if "\n" not in line else RuntimeError)(line) from None
+    size = controller.notes["inputs"].get("observation", 0)
+    parts = controller.notes["observation"]
+    with np.errstate(all="ignore"), contextlib.suppress(ValueError):
+        controller.act({key: np.zeros(size // len(parts)) for key in parts})
+
+
 def results(folder, out, rng):
     """As `sfp report`; what lies outside the folder may not get into it."""
     from sfp.report.html import write_report
@@ -131,6 +160,8 @@ LOADERS = {
     "lerobot-v3": (seeds.lerobot("v3-split"), data("set", ("observations",))),
     "prior": (seeds.prior, prior),
     "policy": (seeds.policy, policy),
+    "shared": (seeds.shared, shared),
+    "exported": (seeds.exported, exported),
     "run": (seeds.run, run),
     "checkpoint": (seeds.half, half),
     "results": (seeds.results, results),
@@ -157,6 +188,8 @@ def preload():
     import pyarrow.dataset
     import pyarrow.parquet  # noqa: F401
 
+    import sfp.bridges.export
+    import sfp.bridges.hub
     import sfp.data.sources
     import sfp.exploration.description
     import sfp.priors.store

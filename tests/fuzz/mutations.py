@@ -5,6 +5,7 @@ bytes, values of a JSON document, fields of a table, members of an archive; mali
 links, pipes, devices, storage outside the file, sizes that nobody can hold.
 """
 
+import contextlib
 import hashlib
 import io
 import json
@@ -78,7 +79,22 @@ def reseal(root):
                     f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {row[66:]}"
                 )
         seal.write_text("".join(f"{row}\n" for row in rows))
-    return bool(seals)
+    return _relist(root, files) or bool(seals)
+
+
+def _relist(root, files):
+    """The same for the list of a shared repository."""
+    path = root / "repo" / "sfp.json"
+    if path not in files:
+        return False
+    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+        held = json.loads(path.read_text(errors="replace"))
+        for name in held["files"]:
+            file = path.parent / str(held["kind"]) / name.replace("\0", "")
+            if file in files:
+                held["files"][name] = hashlib.sha256(file.read_bytes()).hexdigest()
+        path.write_text(json.dumps(held))
+    return True
 
 
 def _plain(path):

@@ -174,6 +174,27 @@ def policy(folder):
     save_policy(folder, "maze")
 
 
+def shared(folder):
+    """What `sfp push --folder` writes."""
+    from sfp.bridges.share import pack
+
+    policy(folder)
+    pack(folder / "policy", folder / "repo")
+    shutil.rmtree(folder / "policy")
+
+
+def exported(folder):
+    """What `sfp export` writes."""
+    from sfp.bridges.export import export
+
+    policy(folder)
+    made = export(folder / "policy", folder / "exported")
+    shutil.rmtree(folder / "policy")
+    for path in made.iterdir():
+        if path.suffix != ".npz":  # nobody reads it back
+            path.unlink()
+
+
 class Stop(BaseException):
     """Ends a run in the middle, without a word."""
 

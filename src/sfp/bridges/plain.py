@@ -48,6 +48,9 @@ OPERATIONS = {
 }
 """Over the last axis; the others are free."""
 
+LARGEST = 10**7
+"""Numbers of an input, and of what is computed from it."""
+
 FIXED = {"coin": 1.0, "pick": 0.5, "uniform": 0.5}
 """Uniform inputs, and what they are without randomness: a coin of 1 is the policy's."""
 
@@ -65,7 +68,20 @@ class Controller:
 
     def __init__(self, path=None):
         beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "controller")
-        with np.load(path or f"{beside}.npz", allow_pickle=False) as held:
+        path = os.fspath(path or f"{beside}.npz")
+        try:
+            self._load(path)
+            self._try()
+        except Exception as error:
+            said = (str(error).splitlines() or [type(error).__name__])[0][:200]
+            raise ValueError(f"{path} is no controller of sfp's: {said}") from error
+        self.mixing = None
+        self.reset()
+
+    def _load(self, path):
+        if not os.path.isfile(path):
+            raise ValueError("expected a file")
+        with np.load(path, allow_pickle=False) as held:
             arrays = {name: held[name] for name in held.files}
         self.notes = json.loads(arrays.pop("notes").tobytes().decode())
         self.seeds = arrays.pop("seeds")
@@ -79,8 +95,21 @@ class Controller:
             places[made] = len(places)
             self._steps.append((OPERATIONS[kind], chosen, options))
         self._outputs = {name: places[at] for name, at in self.notes["outputs"].items()}
-        self.mixing = None
-        self.reset()
+
+    def _try(self):
+        """Act once on zeros: what is damaged fails here, not in the robot's loop."""
+        for name, size in self.notes["inputs"].items():
+            if not isinstance(size, int) or not 0 <= size <= LARGEST:
+                raise ValueError(f"input {name!r} of size {size!r}")
+        parts, commit = self.notes["observation"], self.notes.get("commit", 1.0)
+        if not isinstance(parts, dict) or not isinstance(commit, int | float):
+            raise ValueError(f"an observation of {parts!r}, commit {commit!r}")
+        self.reset(0)
+        with np.errstate(all="ignore"):
+            given = {
+                k: np.zeros(n, np.float32) for k, n in self.notes["inputs"].items()
+            }
+            self._finish(self.run(LARGEST, **given | self._past()))
 
     def reset(self, seed=None):
         """An episode begins: past actions from the data stand in front of it."""
@@ -101,7 +130,7 @@ class Controller:
         rng, given = self._rng, {}
         for name, size in self.notes["inputs"].items():
             if name == "past":
-                given[name] = self.past.ravel()
+                given |= self._past()
             elif name == "observation":
                 given[name] = self._seen(observation)
             elif name in FIXED:
@@ -111,7 +140,13 @@ class Controller:
                 given[name] = np.zeros(size, np.float32)
             else:
                 given[name] = rng.standard_normal(size, np.float32)
-        made = self.run(**given)
+        return self._finish(self.run(**given))
+
+    def _past(self):
+        return {"past": self.past.ravel()} if "past" in self.notes["inputs"] else {}
+
+    def _finish(self, made):
+        """The action that was computed, remembered and in the environment's shape."""
         if "mixing" in made:
             self.mixing = float(made["mixing"][0])
         action = made["action"]
@@ -125,13 +160,20 @@ class Controller:
         if len(self.past):
             self.past = np.concatenate([self.past[:-1], flat[None]])
 
-    def run(self, **inputs):
-        """All outputs for given inputs, which may have more axes in front."""
+    def run(self, largest=None, /, **inputs):
+        """All outputs for given inputs, which may have more axes in front.
+
+        Args:
+            largest: refuse to compute more numbers at once than this.
+            **inputs: by their names in `notes`.
+        """
         values = list(self._start)
         for i, name in enumerate(self.notes["inputs"]):
             values[i] = inputs[name]
         for function, taken, options in self._steps:
             values.append(function(*[values[i] for i in taken], **options))
+            if largest is not None and np.size(values[-1]) > largest:
+                raise ValueError(f"it would compute {np.size(values[-1]):,} numbers")
         return {name: values[at] for name, at in self._outputs.items()}
 
     def _toss(self, name, size):

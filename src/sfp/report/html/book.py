@@ -34,8 +34,8 @@ class Book:
         return f"{head}{above}{chart.svg}{below}</figure>"
 
 
-def still(content: str, title: str, link: str = "") -> str:
-    return f"<figure>{caption(title, link)}{content}</figure>"
+def still(content: str, title: str, link: str = "", more: str = "") -> str:
+    return f"<figure>{caption(title, link, more)}{content}</figure>"
 
 
 def caption(title: str, link: str = "", more: str = "") -> str:

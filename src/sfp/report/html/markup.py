@@ -8,10 +8,12 @@ import io
 import json
 from collections.abc import Sequence
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from sfp import __version__
 from sfp.errors import LONG, SfpError
 from sfp.report.stats import shown
 from sfp.report.tables import csv_text
@@ -24,6 +26,26 @@ LARGEST = 4_000_000
 
 LONGEST = 60
 """Rows of a table that are shown; the CSV holds all."""
+
+
+def document(name: str, what: str, body: str, style: str = "") -> str:
+    """A whole page that needs no other file; `body` is HTML already."""
+    css = (files("sfp.report.html") / "report.css").read_text(encoding="utf-8")
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="generator" content="sfp {__version__}">
+<title>{escape(name)}: {what}</title>
+<link rel="icon" href="data:,">
+<style>{css}{style}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
 
 
 def text(value: Any) -> str:

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
-from sfp import __version__
 from sfp.report.comparison import Comparison
 from sfp.report.experiment import Section
 from sfp.report.html.book import Book
-from sfp.report.html.markup import notes, script_json
+from sfp.report.html.markup import document, notes, script_json
 from sfp.report.html.panels import Replays
 from sfp.report.html.provenance import duration, provenance
 from sfp.report.html.section import render
@@ -40,18 +39,7 @@ def page(
     reading = (asset / "reading.html").read_text(encoding="utf-8")
     reading = reading.replace("{window}", str(protocol.window))
     reading = reading.replace("{kind}", protocol.kind)
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="sfp {__version__}">
-<title>{escape(name)}: report</title>
-<link rel="icon" href="data:,">
-<style>{(asset / "report.css").read_text(encoding="utf-8")}</style>
-</head>
-<body>
-<header>
+    body = f"""<header>
 <p class="kicker">sfp report</p>
 <h1>{escape(name)}</h1>
 {_lead(compared)}
@@ -66,10 +54,8 @@ def page(
 </main>
 <footer>{reading}</footer>
 <script type="application/json" id="_chart-data">{script_json(book.data)}</script>
-<script>{(asset / "report.js").read_text(encoding="utf-8")}</script>
-</body>
-</html>
-"""
+<script>{(asset / "report.js").read_text(encoding="utf-8")}</script>"""
+    return document(name, "report", body)
 
 
 def _lead(compared: Compared) -> str:

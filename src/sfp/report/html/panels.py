@@ -9,13 +9,15 @@ import numpy as np
 from sfp.report.comparison import Comparison, points
 from sfp.report.curves import Walk, layout_of
 from sfp.report.groups import METRICS, Group, share
-from sfp.report.html.book import Book
+from sfp.report.html.book import Book, still
 from sfp.report.html.chart import line_chart, look, phase_chart
+from sfp.report.html.film import Filmed, film, told
 from sfp.report.html.markup import csv_link
 from sfp.report.html.replay import outcome, path_rows, replay
 from sfp.report.records import RunRecord
 
-Replays = Sequence[tuple[RunRecord, list[Walk]]]
+Replays = Sequence[tuple[RunRecord, list[Walk] | Filmed]]
+"""Runs, and test episodes of their policies: walks in a maze, or a film."""
 
 
 def panels(found: Comparison, stem: str, book: Book) -> tuple[str, str]:
@@ -27,21 +29,23 @@ def watch(found: Comparison, replays: Replays, stem: str, book: Book) -> str:
     if not replays:
         return ""
     figures: dict[str, list[str]] = {}
-    for run, walks in replays:
-        layout = layout_of(run.task)
+    for run, played in replays:
         title = f"{run.label} on {run.task}, seed {run.seed}"
-        chart = replay(layout, walks, title)
+        kin = figures.setdefault(run.task, [])
+        if isinstance(played, Filmed):
+            kin.append(still(film(played, title), title, more=told(played)))
+            continue
+        chart = replay(layout_of(run.task), played, title)
         colour = look(found.labels.index(run.label))
-        link = csv_link(path_rows(walks), f"{stem}-{run.folder.name}-walks")
-        figures.setdefault(run.task, []).append(
-            book.replay(chart, title, link, outcome(walks), colour)
-        )
+        link = csv_link(path_rows(played), f"{stem}-{run.folder.name}-walks")
+        kin.append(book.replay(chart, title, link, outcome(played), colour))
     rows = "".join(
         f'<div class="charts">{"".join(kin)}</div>' for kin in figures.values()
     )
     return (
-        "<h3>What the policies do</h3><p>Test episodes of one trained policy each, all "
-        f"at the same time, until shortly after the goal.</p>{rows}"
+        "<h3>What the policies do</h3><p>Test episodes of one trained policy each: of "
+        "mazes several at the same time, until shortly after the goal; elsewhere a "
+        f"film of the first one.</p>{rows}"
     )
 
 

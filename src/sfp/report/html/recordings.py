@@ -6,17 +6,15 @@ import base64
 import io
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 
 import numpy as np
 from PIL import Image
 
-from sfp import __version__
 from sfp.data.trajectories import Trajectories
 from sfp.exploration.description import describe, noisy_episodes
 from sfp.exploration.metrics import cut, spectrum
 from sfp.report.html.chart import Axes, frame, look, points, span
-from sfp.report.html.markup import notes, table, text
+from sfp.report.html.markup import document, notes, table, text
 
 DRAWN = 400
 """Points of a line: a chart has no more pixels."""
@@ -62,20 +60,8 @@ def recordings_page(data: Trajectories, *, episodes: int = 60) -> str:
     cards = "".join(_card(data, e, names, noise=e in marked) for e in chosen)
     left = len(data) - len(chosen)
     more = f" {left:,} more are not shown (--episodes)." if left else ""
-    asset = files("sfp.report.html") / "report.css"
     summary = [{"": name, " ": value} for name, value in found.summary.items()]
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="generator" content="sfp {__version__}">
-<title>{escape(data.source)}: recordings</title>
-<link rel="icon" href="data:,">
-<style>{asset.read_text(encoding="utf-8")}{STYLE}</style>
-</head>
-<body>
-<header>
+    body = f"""<header>
 <p class="kicker">sfp view</p>
 <h1>{escape(data.source)}</h1>
 <p class="lead">{_lead(data, len(noisy))}</p>
@@ -91,10 +77,8 @@ stands on the left.</p>{_key(names)}{_spectra(data, names)}</section>
 {_key(names)}
 <input type="checkbox" id="only"><label for="only"> only episodes of noise</label>
 <div class="episodes">{cards}</div></section>
-</main>
-</body>
-</html>
-"""
+</main>"""
+    return document(data.source, "recordings", body, STYLE)
 
 
 def _chosen(count: int, noisy: np.ndarray, most: int) -> list[int]:
