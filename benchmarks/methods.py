@@ -71,7 +71,7 @@ def main():
             Networks(alpha=0.02),
             Mixture(),
             Baselines(),
-            prior=priors.get(name, room) if method.takes == "prior" else None,
+            priors=(priors.get(name, room),) if method.takes == "prior" else (),
             data=recordings() if method.takes == "data" else None,
         )
         methods.append(Ours(name, method.build(given), method.hindsight[""]))

@@ -177,9 +177,12 @@ class Mixture:
         td_value: the value of s_{t+n}: `sampled` tosses the coin for ã' (the paper),
             `expected` takes the mean over the coin, `policy` asks the policy alone,
             `best` takes the better of the policy's action and the priors' proposals.
-        commit: steps, in the mean, that one toss decides who acts; 1 is the paper.
+        commit: steps, in the mean, that one toss decides who acts; 1 is the paper, 0 a
+            toss for a whole episode.
         scout: in the warm-up, this many proposals of the prior are compared by a critic
             of novelty, and the one that leads to new places is taken; 0 is the paper.
+        test_mixture: test the mixture as it acts too, beside the policy alone; by
+            default if there are several priors.
     """
 
     mixing_start: float = 0.95
@@ -194,6 +197,7 @@ class Mixture:
     td_value: TDValue | None = None
     commit: float | None = None
     scout: int | None = None
+    test_mixture: bool | None = None
 
     def __post_init__(self):
         _one_of(Context, context=self.context)
@@ -202,8 +206,11 @@ class Mixture:
         _one_of(TDValue, td_value=self.td_value)
         at_least(0, bank=self.bank, scout=self.scout or 0)
         at_least(1, mixing_width=self.mixing_width, mixing_depth=self.mixing_depth)
-        if self.commit is not None and not 1.0 <= self.commit < float("inf"):
-            raise SfpError(f"expected a commit of 1 or more, received {self.commit}.")
+        if self.commit and not 1.0 <= self.commit < float("inf"):
+            raise SfpError(
+                f"expected a commit of 1 or more, or 0 for a whole episode, received "
+                f"{self.commit}."
+            )
         if not 0.0 < self.mixing_start < 1.0:
             raise SfpError(
                 f"expected mixing_start within (0, 1), received {self.mixing_start}."

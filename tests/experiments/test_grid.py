@@ -191,7 +191,7 @@ def test_every_variant_can_be_run(name):
     assert recipe.model in MODELS
     assert any(name in experiment.cells for experiment in EXPERIMENTS.values())
     if not wants["prior"]:
-        get_method(variant.method, None, "data" if variant.data else None)
+        get_method(variant.method, (), "data" if variant.data else None)
 
 
 def test_suites_are_made_of_tasks():

@@ -53,7 +53,9 @@ def flow(context):
 KINDS = {
     "sac": dict,
     "sfp": lambda: dict(prior=make_prior()),
-    "sfp-quick": lambda: dict(prior=make_prior(), commit=4.0, context="stream"),
+    "sfp-quick": lambda: dict(
+        prior=[make_prior(), "pink"], commit=4.0, context="stream"
+    ),
     "sac-warm": lambda: dict(prior=make_prior()),
     "sac-bc": lambda: dict(data=recordings(), bc_epochs=2),
     "sac-polyrl": dict,

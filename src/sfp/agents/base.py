@@ -145,6 +145,50 @@ class Seeker(Protocol):
         ...
 
 
+@runtime_checkable
+class Mixes(Protocol):
+    """What an agent has besides if it mixes several priors into its policy."""
+
+    @property
+    def components(self) -> int:
+        """How many priors it mixes; the tables have columns for each of several."""
+        ...
+
+    @property
+    def sees_states(self) -> bool:
+        """Whether `propose` is given states and goals behind the histories."""
+        ...
+
+    @property
+    def tests_mixture(self) -> bool:
+        """Whether the mixture is tested as it acts, beside the policy alone."""
+        ...
+
+
+class AsItActs:
+    """An agent as it acts in training after its warm-up, chance included.
+
+    Args:
+        agent: who acts.
+        actor: what acting needs, NumPy weights.
+    """
+
+    def __init__(self, agent: Agent, actor: Any):
+        self.agent, self.actor = agent, actor
+
+    def begin(self, rng: np.random.Generator) -> Any:
+        """The agent's own memory."""
+        return self.agent.begin(rng)
+
+    def act(
+        self, memory: Any, obs: Obs, rng: np.random.Generator
+    ) -> tuple[np.ndarray, Any]:
+        """What it would do in training."""
+        turn = Turn(obs, rng, "train")
+        decision, memory = self.agent.act(self.actor, memory, turn)
+        return decision.action, memory
+
+
 class Keys(NamedTuple):
     """The named randomness of one update; every agent splits it alike."""
 

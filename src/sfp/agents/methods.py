@@ -39,7 +39,7 @@ class Ingredients:
         networks: sizes and optimisation, α settled.
         mixture: how a prior is mixed in.
         baselines: options of single baselines.
-        prior: in the environment's units, if the method takes one.
+        priors: in the environment's units, as many as the method takes.
         data: recordings, if the method takes them; they fit the environment.
         report: hears the share that is done of what is learned before the first step.
     """
@@ -49,7 +49,7 @@ class Ingredients:
     networks: Networks
     mixture: Mixture
     baselines: Baselines
-    prior: Prior | None = None
+    priors: tuple[Prior, ...] = ()
     data: Trajectories | None = None
     report: Callable[[float], None] = lambda share: None
 
@@ -61,9 +61,9 @@ class Ingredients:
 
     @property
     def unit_prior(self) -> Prior:
-        """The prior in scaled actions."""
-        assert self.prior is not None
-        return unit_prior(self.prior)
+        """The prior in scaled actions, of a method that takes one."""
+        (prior,) = self.priors
+        return unit_prior(prior)
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class Method:
         build: the agent from its ingredients.
         summary: one line for `sfp list methods`.
         takes: `nothing`, a `prior`, or recorded `data` in training itself.
+        several: whether it takes more than one prior.
         needs: what the recordings must contain.
         match: what must be the same in the recordings and the task.
         columns: of the recordings that training reads.
@@ -91,6 +92,7 @@ class Method:
     build: Callable[[Ingredients], Agent]
     summary: str
     takes: Takes = "nothing"
+    several: bool = False
     needs: str = "nothing"
     match: str = "nothing"
     columns: tuple[str, ...] = ()
@@ -112,7 +114,8 @@ class Method:
 
 def _sfp(given: Ingredients) -> Agent:
     spec, alpha, networks = given.sac
-    return SFP(spec, (given.unit_prior,), alpha, networks, given.mixture)
+    priors = tuple(unit_prior(prior) for prior in given.priors)
+    return SFP(spec, priors, alpha, networks, given.mixture)
 
 
 def _noisy(noise: Callable[[Baselines], Noise]) -> Callable[[Ingredients], Agent]:
@@ -208,6 +211,7 @@ THE_PAPERS = Method(
     _sfp,
     "SAC mixed with a state-free (or any other) prior, as far as Λ(s) trusts it",
     takes="prior",
+    several=True,
     needs="actions (and states, for a prior that sees them)",
     match="action space (and what a prior with states sees)",
     alpha={"": 0.01, "gym-mujoco": 0.005},
@@ -327,16 +331,24 @@ def requirements() -> list[dict[str, str]]:
     ]
 
 
-def get_method(name: str, prior: Prior | None, data: object = None) -> Method:
+def get_method(
+    name: str, priors: tuple[Prior, ...] = (), data: object = None
+) -> Method:
     """The method of that name, if it has what it needs and nothing else."""
     if name not in METHODS:
         raise unknown("method", name, METHODS, "See `sfp list methods`.")
     method = METHODS[name]
     if method.takes == "prior":
-        if prior is None:
+        if not priors:
             raise SfpError(f"method {name} needs a prior: {method.hint}.")
-        method.check(name, prior)
-    elif prior is not None:
+        if len(priors) > 1 and not method.several:
+            raise SfpError(
+                f"method {name} takes one prior, received {len(priors)}: only sfp and "
+                "sfp-quick mix several."
+            )
+        for prior in priors:
+            method.check(name, prior)
+    elif priors:
         raise SfpError(f"method {name} takes no prior: leave it out.")
     if method.takes == "data" and data is None:
         columns = " and ".join(method.columns)

@@ -41,6 +41,11 @@ Weights = Float[Array, "batch priors"]
 Proposals = Float[Array, "batch priors dims"]
 
 
+def prior_column(k: int, what: str = "") -> str:
+    """Where the tables keep what is known of prior k; people count from 1."""
+    return f"mixing/{k + 1}/{what}" if what else f"mixing/{k + 1}"
+
+
 class SFPState(NamedTuple):
     """SAC's state, Λ and its optimiser; the critic of novelty if there is one."""
 
@@ -87,12 +92,7 @@ class SFP:
         return SAC(self.spec, self.alpha, self.networks)
 
     def __post_init__(self):
-        if self.seeks and not self.bank:
-            raise SfpError(
-                f"scout compares proposals that the replay keeps: expected priors that "
-                f"see no state and a bank of 1 or more, received a bank of "
-                f"{self.mixture.bank}. Set scout to 0."
-            )
+        self._check_bank(self.bank)
         if self.seeks and not self.spec.state:
             raise SfpError(
                 "scout needs a state or a goal to tell places apart, this environment "
@@ -107,14 +107,42 @@ class SFP:
     @property
     def bank(self) -> int:
         """Proposals kept per time step."""
-        seen = any(prior.conditioning.state for prior in self.priors)
-        return 0 if seen else self.mixture.bank
+        return 0 if self.sees_states and self.components == 1 else self.mixture.bank
+
+    @property
+    def components(self) -> int:
+        """K, the number of priors."""
+        return len(self.priors)
+
+    @property
+    def sees_states(self) -> bool:
+        """Whether a prior sees the state."""
+        return any(prior.conditioning.state for prior in self.priors)
+
+    @property
+    def tests_mixture(self) -> bool:
+        """Whether tests show what the mixture does, too."""
+        asked = self.mixture.test_mixture
+        return self.components > 1 if asked is None else asked
 
     def replay(self, schedule: Schedule, environment: Environment) -> EpisodeReplay:
-        """With a bank of proposals."""
+        """With a bank of proposals.
+
+        A goal given in hindsight is not the one that a prior saw which sees states.
+        """
+        bank = 0 if self.sees_states and schedule.hindsight else self.bank
+        self._check_bank(bank)
         return make_replay(
-            self, schedule, environment, bank=self.bank, priors=len(self.priors)
+            self, schedule, environment, bank=bank, priors=self.components
         )
+
+    def _check_bank(self, bank: int) -> None:
+        if self.seeks and not bank:
+            raise SfpError(
+                f"scout compares proposals that the replay keeps: expected priors that "
+                f"see no state and a bank of 1 or more, received a bank of "
+                f"{self.mixture.bank}. Set scout to 0."
+            )
 
     @property
     def adam(self) -> optax.GradientTransformation:
@@ -165,8 +193,9 @@ class SFP:
             who = self._who(weights, coin)
         elif len(weights) == 1:
             who = 0
-        else:
-            who = self._who(weights, rng.random() * weights.sum())
+        else:  # a coin below 1 falls to a prior, whatever rounding does
+            coin, toss = self._toss(toss, rng)
+            who = min(self._who(weights / weights.sum(), coin), len(weights) - 1)
         proposals: dict[int, np.ndarray] = {}
         if turn.phase == "uniform":
             who, action = len(self.priors), turn.uniform(self.spec.action)
@@ -190,6 +219,10 @@ class SFP:
             history.append(self.priors[k].conditioning.push(past, own))
         by_prior = float(who < len(self.priors))
         info = {"mixing": float(weights.sum()), "mixing/prior_share": by_prior}
+        if len(weights) > 1:
+            for k, weight in enumerate(weights):
+                info[prior_column(k)] = float(weight)
+                info[prior_column(k, "acted")] = float(who == k)
         return Decision(action, action, info), Memory(np.concatenate(history), toss)
 
     def controller(self, actor: Actor) -> Controller:
@@ -199,13 +232,18 @@ class SFP:
     def propose(
         self, key: PRNGKeyArray, histories: Float[Array, "steps history"]
     ) -> Float[Array, "steps bank proposals"]:
-        """What state-free priors would do at some time steps, a few times each."""
-        made = []
+        """What priors would do at some time steps, a few times each.
+
+        States and goals stand behind the histories if a prior sees them.
+        """
+        dims, made = self.spec.action, []
+        histories, states = jnp.split(histories, [self._stops[-1] * dims], axis=1)
         for k, prior in enumerate(self.priors):
             own = key if k == 0 else jax.random.fold_in(key, k)
             keys = jax.random.split(own, (len(histories), self.bank))
             often = jax.vmap(prior.sample, in_axes=(0, None))
-            made.append(jax.vmap(often)(keys, self._flat(histories, k)))
+            contexts = jax.vmap(prior.context)(self._flat(histories, k), states)
+            made.append(jax.vmap(often)(keys, contexts))
         return jnp.concatenate(made, axis=-1)
 
     def weights(self, logits: Any) -> Any:
@@ -323,6 +361,10 @@ class SFP:
             "losses/q_prior_minus_policy": (q_prior - q_policy[:, None]).mean(),
             "mixing/replay": weights.sum(axis=1).mean(),
         }
+        if self.components > 1:
+            for k in range(self.components):
+                better = (q_prior[:, k] - q_policy).mean()
+                metrics[prior_column(k, "q_minus_policy")] = better
         return state._replace(mixing=net, mixing_adam=adam), metrics
 
     def _weights(self, net: MLP, features: Features) -> Weights:
@@ -342,14 +384,19 @@ class SFP:
         return Scout(self.mixture.scout or 0)
 
     @property
+    def _commit(self) -> float:
+        """Steps per toss in the mean; 0 is a whole episode."""
+        return 1.0 if self.mixture.commit is None else self.mixture.commit
+
+    @property
     def _keeps_tosses(self) -> bool:
-        return (self.mixture.commit or 1.0) > 1.0
+        return self._commit != 1.0
 
     def _toss(self, kept: Any, rng: np.random.Generator) -> tuple[float, Any]:
         """The coin in [0, 1), and what to remember of it."""
         if not self._keeps_tosses:
             return rng.random(), kept
-        ends = rng.random() < 1.0 / (self.mixture.commit or 1.0)
+        ends = bool(self._commit) and rng.random() < 1.0 / self._commit
         coin = rng.random() if ends or np.isnan(kept[0]) else float(kept[0])
         return coin, np.full(1, coin)
 
@@ -387,7 +434,7 @@ class SFP:
         self, key: PRNGKeyArray, kept: Array, histories: Array, obs: Obs
     ) -> Proposals:
         """Proposals for a batch: those kept in the replay, or new ones."""
-        if self.bank:
+        if kept.shape[-1]:
             return kept.reshape(len(kept), len(self.priors), -1)
         states, made = jnp.concatenate([obs.state, obs.goal], axis=1), []
         for k, prior in enumerate(self.priors):

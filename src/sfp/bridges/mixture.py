@@ -57,6 +57,10 @@ def read_mixture(folder: Path, prior: Prior | str | Path) -> Mixed:
             f"{folder} was trained by {config.get('method')}, which mixes no prior in: "
             "leave out --prior."
         )
+    if " + " in str(config.get("prior")):
+        raise SfpError(
+            f"{folder} mixes several priors: only mixtures with one can be exported."
+        )
     held = load_prior(prior) if isinstance(prior, str | Path) else prior
     if fingerprint(held) != config.get("prior"):
         raise SfpError(

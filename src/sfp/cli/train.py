@@ -18,7 +18,7 @@ def train(
     *,
     out: Path,
     method: str = "sfp",
-    prior: str | None = None,
+    prior: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     data: str | None = None,
     seed: int = 0,
     preset: Literal["default", "paper"] = "default",
@@ -41,6 +41,9 @@ def train(
         sfp train maze --method sac --steps 60000 --out runs/maze-sac
         sfp train maze --prior room --match sac --steps 60000 --out runs/maze-same
 
+    Several priors are mixed, each as far as it is trusted in a state:
+        sfp train maze --prior room --prior pink --steps 60000 --out runs/both
+
     A run that was interrupted or killed resumes, and ends with the same bits:
         sfp train maze --prior room --steps 60000 --out runs/maze --resume
 
@@ -48,7 +51,8 @@ def train(
         task: a task (`sfp list tasks`), a Gymnasium id, or a .txt file with a map.
         out: folder of the run, for tables, TensorBoard events, checkpoints, the policy.
         method: the method to train with (`sfp list methods`).
-        prior: the folder of a prior, or the name of one that ships with sfp.
+        prior: the folder of a prior, or the name of one that ships with sfp, or a noise
+            (uniform, ou, pink). SFP mixes several: give --prior again.
         data: a dataset, for methods that learn from recordings (sac-bc, rlpd).
         seed: the same seed gives the same bits.
         preset: `paper` relabels goals (hindsight 4) for every method that can.
@@ -71,18 +75,19 @@ def train(
 
     from sfp.training.run import train as run
     from sfp.training.track import track as start_tracking
-    from sfp.training.verdict import verdict
+    from sfp.training.verdict import as_mixture, verdict
 
     groups = (schedule, networks, mixture, baselines)
     settings = {k: v for group in groups for k, v in asdict(group).items()}
-    asked = {"task": task, "method": method, "prior": prior, "data": data, "seed": seed}
+    named = ", ".join(prior) or None
+    asked = {"task": task, "method": method, "prior": named, "data": data, "seed": seed}
     sent = (start_tracking(track, out.name, asked | settings),) if track else ()
     label = f"{method} on {task}"
     with training_progress(label, schedule.steps) as (pulse, listen, prepared):
         trained = run(
             task,
             method=method,
-            prior=prior,
+            prior=(prior[0] if len(prior) == 1 else prior) or None,
             data=data,
             seed=seed,
             preset=preset,
@@ -95,6 +100,10 @@ def train(
             say=say_note,
             **settings,
         )
+    notes = [verdict(trained.evaluations, trained.solved)]
+    if beside := as_mixture(trained.evaluations):
+        notes.append(f"As the mixture acts: {verdict(beside, trained.solved)}")
+    notes.append(f"Look at it: sfp curves {out}; sfp evaluate {out}")
     rows = [
         {key.removeprefix("eval/"): value for key, value in row.items()}
         for row in trained.evaluations[-5:]
@@ -103,10 +112,7 @@ def train(
         rows,
         json=json,
         title=f"{method} on {task}: the last evaluations",
-        notes=[
-            verdict(trained.evaluations, trained.solved),
-            f"Look at it: sfp curves {out}; sfp evaluate {out}",
-        ],
+        notes=notes,
         solved_at=trained.solved_at,
         out=str(out),
     )

@@ -140,8 +140,11 @@ class EpisodeReplay:
     def newest_step(self) -> int:
         return (self.count - 1) % self.capacity
 
-    def histories(self, first: int) -> np.ndarray:
-        return self._at("history", np.arange(first, self.count))
+    def histories(self, first: int, *, states: bool = False) -> np.ndarray:
+        """Of the time steps from `first` on; with states and goals behind, if asked."""
+        t = np.arange(first, self.count)
+        names = ("history", "obs", "goal") if states else ("history",)
+        return np.concatenate([self._at(name, t) for name in names], axis=1)
 
     def fill(self, first: int, bank: np.ndarray) -> None:
         self.columns["bank"][np.arange(first, self.count) % self.capacity] = bank

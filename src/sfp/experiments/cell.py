@@ -25,7 +25,7 @@ Setting = tuple[str, str | int | float | bool | None]
 class Cell:
     """A training run, before its recordings and its prior are there.
 
-    `settings` holds what is not the default, by name.
+    `settings` holds what is not the default, by name; `beside` has further priors.
     """
 
     task: str
@@ -36,12 +36,19 @@ class Cell:
     data: Recording | None = None
     settings: tuple[Setting, ...] = ()
     preset: str = "default"
+    beside: tuple[PriorRecipe | str, ...] = ()
+
+    @property
+    def priors(self) -> tuple[PriorRecipe | str, ...]:
+        """All of them; a noise is its name."""
+        return (self.prior, *self.beside) if self.prior else self.beside
 
     @property
     def slug(self) -> str:
         """`maze-sfp-room-realnvp-a1-40000-s0`; other settings add a checksum."""
         parts = [slug(self.task), self.method]
-        parts += [self.prior.slug] if self.prior else []
+        parts += ["+".join(p if isinstance(p, str) else p.slug for p in self.priors)]
+        parts = [part for part in parts if part]
         parts += [self.data.slug] if self.data else []
         if self.settings:
             parts.append(_digest(self.settings))
@@ -54,7 +61,8 @@ class Cell:
 
     def words(self, out: Path) -> Words:
         words = ["train", self.task, "--method", self.method]
-        words += ["--prior", self.prior.find(out)] if self.prior else []
+        for one in self.priors:
+            words += ["--prior", one if isinstance(one, str) else one.find(out)]
         words += ["--data", self.data.dataset] if self.data else []
         words += ["--seed", str(self.seed), "--steps", str(self.steps)]
         words += ["--preset", self.preset] if self.preset != "default" else []
@@ -90,11 +98,14 @@ class Cell:
             raise SfpError(
                 f"{path.parent} holds another run, or a damaged one: move it away."
             )
-        if self.prior and self.prior.fingerprint(out) not in (None, held.get("prior")):
-            raise SfpError(
-                f"{path.parent} was trained with another prior than "
-                f"{self.prior.find(out)} is now: move the run away, or put that back."
-            )
+        known = str(held.get("prior")).split(" + ")
+        recipes = [one for one in self.priors if not isinstance(one, str)]
+        for recipe in recipes:
+            if recipe.fingerprint(out) not in (None, *known):
+                raise SfpError(
+                    f"{path.parent} was trained with another prior than "
+                    f"{recipe.find(out)} is now: move the run away, or put that back."
+                )
         if self.data and self.data.fingerprint not in (None, held.get("data")):
             raise SfpError(
                 f"{path.parent} was trained with other recordings than "

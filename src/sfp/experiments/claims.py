@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-Measure: TypeAlias = Literal["final", "time", "at once", "solved"]
+Measure: TypeAlias = Literal["final", "time", "at once", "solved", "mixture at once"]
 Where: TypeAlias = Literal[
     "training", "downstream", "harder", "out of reach", "disturbed", "undisturbed"
 ]
@@ -29,7 +29,8 @@ class Claim:
             than weak exploration, or on those that no method of the paper solves; on
             those with a bias or inverted actions, or on those without.
         measure: `final` return, `time` until the task is solved, whether it is solved
-            `at once` (at the first evaluation), or `solved` at all.
+            `at once` (at the first evaluation; a mixture as it acts), or `solved` at
+            all.
         share: of the other's return that must be exceeded; all of it is 1.
     """
 
@@ -136,6 +137,33 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         *_sfp_over(
             "(not in the paper) mixing beats a KL penalty with the prior's warm-up too",
             "sac-kl-warm",
+        ),
+    ),
+    "several": (
+        Claim(
+            "(not in the paper) acting, the mixture solves the training task at once",
+            "sfp+state",
+            "sfp",
+            "training",
+            "mixture at once",
+        ),
+        *(
+            Claim(
+                "(not in the paper) on unseen tasks a mixture does as well as SFP",
+                cell,
+                "sfp",
+                share=AS_WELL,
+            )
+            for cell in ("sfp+state", "sfp+uniform", "sfp+pink")
+        ),
+        *(
+            Claim(
+                "(not in the paper) on unseen tasks the mixture beats the behavioural "
+                "prior alone",
+                cell,
+                "state",
+            )
+            for cell in ("sfp+state", "sfp+state-10", "sfp+state-episode")
         ),
     ),
     "hindsight": (

@@ -116,6 +116,22 @@ EXPERIMENTS: dict[str, Experiment] = {
         },
         shown=("sfp", "parrot-action", "sac-kl"),
     ),
+    "several": Experiment(
+        "Several priors (the paper's outlook)",
+        "The paper leaves open how to combine state-free and behavioural priors. Here "
+        "Λ weighs all of them: is a mixture as good as the best of its priors?",
+        {
+            "sfp": "SFP",
+            "state": "SFP-state",
+            "sfp+state": "SFP and state",
+            "sfp+state-10": "SFP and state, 10 steps a toss",
+            "sfp+state-episode": "SFP and state, an episode a toss",
+            "sfp+uniform": "SFP and uniform",
+            "sfp+pink": "SFP and pink",
+        },
+        shown=("sfp", "state", "sfp+state", "sfp+uniform", "sfp+pink"),
+        seeds=5,
+    ),
     "hindsight": Experiment(
         "Hindsight as a factor (not in the paper)",
         "The paper relabels goals for every method. By default SFP has none here and "

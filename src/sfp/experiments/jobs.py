@@ -24,8 +24,8 @@ def make_jobs(plans: Sequence[Plan], out: Path) -> list[Job]:
     def recorded(recording: Recording | None) -> tuple[str, ...]:
         return add(_record(recording)) if recording else ()
 
-    def fitted(recipe: PriorRecipe | None) -> tuple[str, ...]:
-        if recipe is None or recipe.shipped:
+    def fitted(recipe: PriorRecipe | str | None) -> tuple[str, ...]:
+        if recipe is None or isinstance(recipe, str) or recipe.shipped:
             return ()
         return add(_fit(recipe, out, recorded(recipe.recording)))
 
@@ -34,7 +34,8 @@ def make_jobs(plans: Sequence[Plan], out: Path) -> list[Job]:
             add(_explore(walk, out, fitted(walk.prior)))
         for entry in plan.entries:
             cell = entry.cell
-            add(_train(cell, out, fitted(cell.prior) + recorded(cell.data)))
+            needs = [name for prior in cell.priors for name in fitted(prior)]
+            add(_train(cell, out, (*needs, *recorded(cell.data))))
     return list(jobs.values())
 
 

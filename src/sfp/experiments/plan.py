@@ -174,6 +174,12 @@ def make_plan(
                     data=recording if variant.data else None,
                     settings=make_settings(_settings(key, given), steps),
                     preset=given.preset,
+                    beside=tuple(
+                        one
+                        if isinstance(one, str)
+                        else PriorRecipe(recording, **fitting, **one)
+                        for one in variant.beside
+                    ),
                 )
                 entries.append(Entry(cell, key, experiment.cells[key]))
     return Plan(name, suite, scale, tuple(entries), (), given)

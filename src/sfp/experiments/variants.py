@@ -16,7 +16,8 @@ class Variant:
     """A method with all it is given.
 
     `prior` has the fields of the `PriorRecipe` that are not the default, or is None for
-    a method without a prior; `data` says whether it learns from the recordings, and
+    a method without a prior; `beside` has more such priors, or noises by their names;
+    `data` says whether it learns from the recordings, and
     `settings` what it does not leave to the method.
     """
 
@@ -24,6 +25,7 @@ class Variant:
     prior: Mapping[str, Any] | None = None
     data: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
+    beside: tuple[Mapping[str, Any] | str, ...] = ()
 
 
 def _sfp(**prior: Any) -> Variant:
@@ -71,6 +73,12 @@ VARIANTS: dict[str, Variant] = {
     "actions-10": _sfp(past_actions=10),
     "state": _sfp(**STATE),
     "state-action": _sfp(state=True),
+    # several priors: who is beside the state-free one, and how long a toss counts
+    "sfp+state": Variant("sfp", {}, beside=(STATE,)),
+    "sfp+state-10": Variant("sfp", {}, beside=(STATE,), settings={"commit": 10.0}),
+    "sfp+state-episode": Variant("sfp", {}, beside=(STATE,), settings={"commit": 0.0}),
+    "sfp+uniform": Variant("sfp", {}, beside=("uniform",)),
+    "sfp+pink": Variant("sfp", {}, beside=("pink",)),
     # what models it
     "vae": _sfp(model="vae"),
     "lscde": _sfp(model="lscde"),

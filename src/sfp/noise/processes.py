@@ -75,6 +75,10 @@ class Colored:
         coloured = np.fft.irfft(white * self._gain(), n=self.horizon)
         return np.ascontiguousarray(np.moveaxis(coloured, -1, 0), np.float32)
 
+    def correlations(self, count: int) -> Float[np.ndarray, " count"]:
+        """With itself 0, 1, ... steps later."""
+        return np.fft.irfft(self._gain() ** 2, n=self.horizon)[:count]
+
     def _gain(self) -> Float[np.ndarray, " frequencies"]:
         """Per non-negative frequency; its mean square over all of them is 1."""
         periods = np.abs(np.fft.fftfreq(self.horizon, 1 / self.horizon))
@@ -114,6 +118,10 @@ class OrnsteinUhlenbeck:
         fresh = rng.standard_normal(state.value.shape, np.float32)
         value = kept * state.value + math.sqrt(1 - kept**2) * fresh
         return value.copy(), OrnsteinUhlenbeckState(value)
+
+    def correlations(self, count: int) -> Float[np.ndarray, " count"]:
+        """With itself 0, 1, ... steps later."""
+        return (1 - self.theta) ** np.arange(count)
 
 
 class ZetaState(NamedTuple):

@@ -27,6 +27,7 @@ MEASURES: dict[Measure, str] = {
     "time": "sooner less later",
     "at once": "share of runs that solve it at once",
     "solved": "share of runs that solve it",
+    "mixture at once": "share of runs that solve it at once as they act",
 }
 """What is compared: in words, for the tables."""
 
@@ -35,6 +36,7 @@ SCORES: dict[Measure, Callable[[Group], np.ndarray]] = {
     "time": Group.times,
     "at once": Group.at_once,
     "solved": lambda group: group.times()[:, 1],
+    "mixture at once": Group.mixture_at_once,
 }
 """The same of every run of a group."""
 

@@ -22,6 +22,9 @@ from sfp.report.stats import Protocol
 from sfp.training.evaluate import evaluate_policy
 from sfp.training.trained import Trained
 
+ALWAYS = ("return", "success", "mixing")
+"""Metrics that have a column in the picture, whether or not a run has them."""
+
 
 def runs_figure(runs: Sequence[RunRecord], walks: dict[Path, list[Walk]]) -> Figure:
     """A row per task: return, success and λ over steps, and paths of trained policies.
@@ -39,17 +42,20 @@ def runs_figure(runs: Sequence[RunRecord], walks: dict[Path, list[Walk]]) -> Fig
         task: list({run.label: run for run in reversed(kin)}.values())
         for task, kin in walkers.items()
     }
-    columns = len(METRICS) + max(len(kin) for kin in first.values())
+    shown = [
+        m for m in METRICS if m in ALWAYS or any(key[1] == m for key in found.panels)
+    ]
+    columns = len(shown) + max(len(kin) for kin in first.values())
     size = 4.0 * columns, 3.2 * len(found.tasks)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(len(found.tasks), columns, squeeze=False)
     for row, task in zip(axes, found.tasks, strict=True):
-        for axis, metric in zip(row, METRICS, strict=False):
+        for axis, metric in zip(row, shown, strict=False):
             draw_panel(axis, found, task, metric, seeds=True)
             axis.set_title(f"{task}: {METRICS[metric].title}", fontsize=10)
-        for axis in row[len(METRICS) :]:
+        for axis in row[len(shown) :]:
             axis.set_axis_off()
-        for axis, run in zip(row[len(METRICS) :], first[task], strict=False):
+        for axis, run in zip(row[len(shown) :], first[task], strict=False):
             axis.set_axis_on()
             draw_maze(axis, layout_of(task))
             for walk in walks[run.folder]:

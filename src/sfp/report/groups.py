@@ -18,9 +18,14 @@ from sfp.report.stats import (
     mean,
     smooth,
 )
+from sfp.training.log import AS_MIXTURE, MIXTURE_TEST
+from sfp.training.verdict import as_mixture, solved_at
 
 Line = tuple[np.ndarray, np.ndarray]
 """Steps and values of one run."""
+
+DRAWN = range(1, 9)
+"""The priors of a mixture, at most, that have a panel each."""
 
 LARGEST = 1e100
 """A larger number counts as none: its squares and sums are not finite."""
@@ -40,7 +45,13 @@ METRICS = {
     "return": Metric("eval", "eval/mean_reward", "Test return", unit=False),
     "success": Metric("eval", "eval/success_rate", "Test success"),
     "mixing": Metric("train", "mixing/mean", "λ over visited states"),
+    "mixture": Metric("eval", MIXTURE_TEST, "Test return as the mixture", unit=False),
+    "mixture-success": Metric(
+        "eval", AS_MIXTURE["eval/success_rate"], "Test success as the mixture"
+    ),
+    **{f"prior-{k}": Metric("train", f"mixing/{k}", f"λ of prior {k}") for k in DRAWN},
 }
+"""What is drawn of runs that have it; a mixture is also tested as it acts."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +109,14 @@ class Group:
     def at_once(self) -> np.ndarray:
         """1 for every run that solved the task at its first evaluation, else 0."""
         found = [run.solved_at == run.eval[0]["step"] for run in self.scored]
+        return np.array(found, float)
+
+    def mixture_at_once(self) -> np.ndarray:
+        """The same as it acts, of a mixture that was tested so; else of the policy."""
+        found = []
+        for run in self.scored:
+            rows = as_mixture(run.eval) or run.eval
+            found.append(solved_at(rows, run.rule) == run.eval[0]["step"])
         return np.array(found, float)
 
 
@@ -258,6 +277,10 @@ def _oddities(group: Group) -> list[str]:
             f"{name}: seed {run.seed} {run.state} at {run.steps:,} steps; it is drawn "
             "but not counted."
         )
+    names = group.runs[0].settings.get("priors")
+    if isinstance(names, list):
+        told = ", ".join(f"prior {k} is {name}" for k, name in enumerate(names, 1))
+        found.append(f"{name}: {told}.")
     for run in group.runs:
         if not all(np.isfinite(line(run, metric)[1]).all() for metric in METRICS):
             found.append(f"{name}: seed {run.seed} holds numbers that are not finite.")

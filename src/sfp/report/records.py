@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,11 +17,11 @@ from sfp.errors import SfpError
 from sfp.files import is_locked
 from sfp.training.folder import CONFIG, FINISHED, UNTOLD, VERSIONS, check_run
 from sfp.training.log import Row, read_table
-from sfp.training.verdict import solved_at
+from sfp.training.verdict import as_mixture, solved_at
 
 WROTE = "Expected what `sfp train` wrote."
-APART = ("steps", "until_solved", "solved_at", "threads", "reward_threshold")
-"""Settings that make no other variant of a method: how long, and on what."""
+APART = ("steps", "until_solved", "solved_at", "threads", "reward_threshold", "priors")
+"""Settings that make no other variant of a method: how long, on what, and names."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def tell_apart(runs: Sequence[RunRecord]) -> list[RunRecord]:
 
 def column(rows: Sequence[Row], name: str) -> tuple[list[float], list[float]]:
     """The steps and the values of a column, where there are any."""
-    kept = [(row["step"], row[name]) for row in rows if row[name] is not None]
+    kept = [(row["step"], row[name]) for row in rows if row.get(name) is not None]
     return [float(s or 0) for s, _ in kept], [float(v or 0) for _, v in kept]
 
 
@@ -159,8 +160,24 @@ def summarise(run: RunRecord) -> dict[str, Any]:
         "return": last.get("eval/mean_reward"),
         "success": last.get("eval/success_rate"),
         "mixing": mixing[-1] if mixing else None,
+        **_as_mixture(run),
         "finished": run.end is not None,
     }
+
+
+def _as_mixture(run: RunRecord) -> dict[str, Any]:
+    """How the mixture did as it acts, and what each of several priors weighs."""
+    rows, found = as_mixture(run.eval), {}
+    if rows:
+        found["mixture_solved_at"] = solved_at(rows, run.rule)
+        found["mixture_success"] = rows[-1]["eval/success_rate"]
+    weights = [
+        key for key in (run.train or [{}])[-1] if re.fullmatch(r"mixing/\d+", key)
+    ]
+    for key in weights:
+        _, values = column(run.train, key)
+        found[key.replace("/", "_")] = values[-1] if values else None
+    return found
 
 
 def tidy(run: RunRecord) -> list[dict[str, Any]]:

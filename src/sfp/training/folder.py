@@ -69,6 +69,8 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
     for name in UNTOLD:
         if name not in held:
             wanted.pop(name, None)
+    for config in (held, wanted):  # names: fingerprints tell priors apart
+        config.pop("priors", None)
     changes = _changes(_settled(folder, held, wanted), _settled(folder, wanted, wanted))
     if changes:
         raise SfpError(

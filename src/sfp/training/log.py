@@ -7,6 +7,7 @@ import csv
 import hashlib
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -54,6 +55,21 @@ TABLES: dict[str, tuple[str, ...]] = {
 """Every number that is logged, by file. Wall-clock times stand apart: they are not part
 of the result."""
 
+PER_PRIOR = ("mixing/{}", "mixing/{}/acted", "mixing/{}/q_minus_policy")
+"""Columns of `train` for each of several priors, which are numbered from 1."""
+
+EVAL = TABLES["eval"][1:]
+AS_MIXTURE = {name: name.replace("eval/", "eval/mixture/") for name in EVAL}
+"""Columns of `eval` where the mixture is tested as it acts, by the policy's own."""
+
+MIXTURE_TEST = AS_MIXTURE["eval/mean_reward"]
+OPTIONAL = re.compile(
+    "|".join(
+        re.escape(name).replace(r"\{\}", r"\d{1,4}")
+        for name in (*PER_PRIOR, *AS_MIXTURE.values())
+    )
+)
+
 NEEDED = {
     "train": {"step"},
     "eval": {"step", "eval/mean_reward"},
@@ -68,9 +84,22 @@ class Log:
     Args:
         folder: of the run, or None.
         listeners: told of every row.
+        priors: adds columns for so many of them.
+        mixture: adds columns for tests of the mixture as it acts.
     """
 
-    def __init__(self, folder: Path | None, listeners: tuple[Listener, ...] = ()):
+    def __init__(
+        self,
+        folder: Path | None,
+        listeners: tuple[Listener, ...] = (),
+        *,
+        priors: int = 0,
+        mixture: bool = False,
+    ):
+        self.columns = dict(TABLES)
+        numbered = [name.format(k + 1) for k in range(priors) for name in PER_PRIOR]
+        self.columns["train"] += tuple(numbered)
+        self.columns["eval"] += tuple(AS_MIXTURE.values()) if mixture else ()
         self.rows: dict[str, list[Row]] = {name: [] for name in TABLES}
         self._folder, self._listeners = folder, listeners
         self._files: dict[str, Any] = {}
@@ -98,10 +127,10 @@ class Log:
 
     def write(self, table: str, step: int, values: Mapping[str, float | None]) -> None:
         """One row; a name that is not in the table raises."""
-        unknown = set(values) - set(TABLES[table])
+        unknown = set(values) - set(self.columns[table])
         if unknown:
             raise KeyError(f"{sorted(unknown)} are no columns of {table}.csv")
-        row: Row = dict.fromkeys(TABLES[table]) | {"step": step, **values}
+        row: Row = dict.fromkeys(self.columns[table]) | {"step": step, **values}
         self.rows[table].append(row)
         if self._folder is not None:
             with disk_errors(self._folder):
@@ -165,7 +194,8 @@ class Log:
 
     def _rewrite(self, name: str) -> None:
         assert self._folder is not None
-        lines = [_line(TABLES[name]), *(_line(row.values()) for row in self.rows[name])]
+        rows = [[row.get(key) for key in self.columns[name]] for row in self.rows[name]]
+        lines = [_line(self.columns[name]), *map(_line, rows)]
         content = "".join(lines).encode()
         with atomic_file(self._path(name)) as draft:
             draft.write_bytes(content)
@@ -213,7 +243,10 @@ def read_table(folder: Path, name: str) -> list[Row]:
         whole, _, _ = regular(path).read_text(encoding="utf-8").rpartition("\n")
         reader = csv.DictReader(whole.split("\n"), restval="missing")
         found = set(reader.fieldnames or ())
-        if whole and not NEEDED[name] <= found <= set(TABLES[name]):
+        strange = {
+            key for key in found - {*TABLES[name]} if not OPTIONAL.fullmatch(key)
+        }
+        if whole and (strange or not NEEDED[name] <= found):
             raise SfpError(f"{path} has other columns: another version wrote it.")
         return [
             dict.fromkeys(TABLES[name]) | {k: _value(k, v) for k, v in row.items()}

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from sfp.agents.base import Agent, Metrics, Seeker
+from sfp.agents.base import Agent, AsItActs, Metrics, Mixes, Seeker
 from sfp.agents.own import check_update
 from sfp.config import Schedule
 from sfp.data.batch import Batch
@@ -21,7 +21,7 @@ from sfp.envs.solved import Solved
 from sfp.errors import Interrupted, SfpError
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import evaluate
-from sfp.training.log import Clock, Log
+from sfp.training.log import AS_MIXTURE, Clock, Log
 from sfp.training.rollout import Rollout
 from sfp.training.verdict import solved_at
 
@@ -114,8 +114,13 @@ def train(
             log.write("train", step, rollout.summary())
             log.write("timing", step, clock.read(step))
         if _passed(step, schedule.eval_every, schedule.iteration):
-            controller = agent.controller(jax.tree.map(np.asarray, agent.actor(state)))
-            row, _ = evaluate(test_environment, controller, schedule.eval_episodes)
+            actor = jax.tree.map(np.asarray, agent.actor(state))
+            count, controller = schedule.eval_episodes, agent.controller(actor)
+            row, _ = evaluate(test_environment, controller, count)
+            if isinstance(agent, Mixes) and agent.tests_mixture:
+                acts = AsItActs(agent, actor)
+                beside, _ = evaluate(test_environment, acts, count)
+                row |= {AS_MIXTURE[name]: value for name, value in beside.items()}
             log.write("eval", step, row)
         progress(step)
         if done():

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from sfp.agents.base import Agent, Memory, Phase, Turn
+from sfp.agents.base import Agent, Memory, Mixes, Phase, Turn
 from sfp.config import Schedule, settle
 from sfp.data.replay import EpisodeReplay, TimeStep
 from sfp.envs.adapter import Environment, Observed, Outcome
@@ -71,6 +71,7 @@ class Rollout:
         self.first_reward: int | None = None
         self.agent, self._key = agent, key
         self._propose = jax.jit(agent.propose)
+        self._shows_states = isinstance(agent, Mixes) and agent.sees_states
         self.step = self.episode = 0
         self.memory: Memory = agent.begin(np.random.default_rng(0))
         self.actions: list[np.ndarray] = []
@@ -212,7 +213,7 @@ class Rollout:
     def _fill_bank(self, first: int, size: int) -> None:
         """Let the priors propose for new time steps, `size` at a time: one program."""
         first = max(first, self.replay.count - self.replay.capacity)
-        histories = self.replay.histories(first)
+        histories = self.replay.histories(first, states=self._shows_states)
         key, proposals = jax.random.fold_in(self._key, self.step), []
         for start in range(0, len(histories), size):
             part = histories[start : start + size]

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ import gymnasium as gym
 import jax
 import numpy as np
 
-from sfp.agents.base import Agent
+from sfp.agents.base import Agent, Mixes
 from sfp.agents.controller import Warped
 from sfp.agents.methods import Ingredients, get_method
 from sfp.agents.own import OWN, called_agent, check_no_ingredients, make_agent
@@ -31,17 +31,24 @@ from sfp.envs.solved import Solved
 from sfp.errors import SfpError, at_least, unknown
 from sfp.files import locked, sweep_all
 from sfp.observation import Spec
-from sfp.priors.base import Prior
-from sfp.priors.compatibility import check_prior
-from sfp.priors.store import fingerprint, load_prior, make_card
+from sfp.priors.several import (
+    Given,
+    check_priors,
+    fingerprint_all,
+    gather_priors,
+    short_names,
+)
+from sfp.priors.store import make_card
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.folder import FINISHED, check_config, check_folder, finish
-from sfp.training.log import Listener, Log, read_table
+from sfp.training.log import MIXTURE_TEST, Listener, Log, read_table
 from sfp.training.loop import train as loop
-from sfp.training.match import Given, as_another, differences, fill
+from sfp.training.match import Given as Settings
+from sfp.training.match import as_another, differences, fill
 from sfp.training.recordings import fitting_recordings
 from sfp.training.settings import HELP, configure
 from sfp.training.trained import Trained, make_spec
+from sfp.training.verdict import as_mixture, solved_at
 
 PRESETS = ("default", "paper")
 
@@ -54,7 +61,7 @@ class Run:
         task: name of the environment.
         method: name of the method.
         seed: decides everything random.
-        prior: fingerprint of the prior, if any.
+        prior: fingerprint of the prior, if any; of several, one after the other.
         data: fingerprint of the recorded actions, if any.
         threads: sums depend on their number.
         schedule: what happens when.
@@ -63,6 +70,8 @@ class Run:
         env: what the task's name does not say of the environment.
         beside: fingerprint of the states beside the recorded actions, if any.
         reward_threshold: of the environment's spec.
+        priors: what several priors are called, in the order of their numbers in the
+            tables; their fingerprints tell them apart.
     """
 
     task: str
@@ -77,6 +86,7 @@ class Run:
     env: str | None = None
     beside: str | None = None
     reward_threshold: float | None = None
+    priors: list[str] | None = None
 
     @property
     def solved(self) -> Solved:
@@ -89,7 +99,7 @@ def train(
     *,
     method: str = "sfp",
     agent: Callable[[Spec], Agent] | None = None,
-    prior: str | Path | Prior | None = None,
+    prior: Given | Sequence[Given] | None = None,
     data: str | Path | Trajectories | None = None,
     seed: int = 0,
     preset: str = "default",
@@ -110,7 +120,8 @@ def train(
         method: a name from `METHODS`.
         agent: an agent of your own instead of a method: a class or function that makes
             one for the sizes of the environment, such as `sfp.SAC`.
-        prior: a fitted one, its folder, or the name of a shipped one.
+        prior: a fitted one, its folder, or the name of a shipped one or of a noise
+            (`uniform`, `ou`, `pink`); for SFP also several of them, as a list.
         data: recordings or their name, for methods that learn from them in training.
         seed: the same seed gives the same bits.
         preset: `default`, or `paper`: hindsight 4 for every method that allows it.
@@ -141,22 +152,20 @@ def train(
     test_env = _again(env) if eval_env is None else make_env(eval_env)
     test_environment = Environment(test_env, environment.name)
     environment.check_same(test_environment)
-    called = str(prior) if isinstance(prior, str | Path) else "the prior"
-    if isinstance(prior, str | Path):
-        prior = load_prior(prior)
+    priors = gather_priors(prior, environment)
     if agent is not None:
         method = called_agent(agent, method)
         check_no_ingredients(prior, data)
-    chosen = OWN if agent is not None else get_method(method, prior, data)
+    held = tuple(priors.values())
+    chosen = OWN if agent is not None else get_method(method, held, data)
     suite = suite_of(environment.env)
     if suite in chosen.refused:
         raise SfpError(f"method {method} is not for {suite}: {chosen.refused[suite]}.")
-    if prior is not None:
-        check_prior(prior, called, environment)
+    check_priors(priors, environment)
     if data is not None:
         data = fitting_recordings(data, method, chosen, environment)
     usual = as_another(chosen, match) if match else chosen
-    given = Given(schedule, networks, mixture)
+    given = Settings(schedule, networks, mixture)
     filled = fill(given, method, usual, environment, preset)
     told = differences(given, filled, method, environment, preset)
     note = partial(say, f"{environment.note} {told}".strip())
@@ -165,13 +174,13 @@ def train(
         made = make_agent(agent, environment.spec, saved=out is not None)
     else:
         groups = schedule, networks, mixture, baselines
-        made = chosen.build(Ingredients(environment.spec, *groups, prior, data, report))
+        made = chosen.build(Ingredients(environment.spec, *groups, held, data, report))
     flat = asdict(mixture) | asdict(baselines)
     run = Run(
         task=environment.name,
         method=method,
         seed=seed,
-        prior=fingerprint(prior) if prior is not None else None,
+        prior=fingerprint_all(priors),
         data=data.fingerprint[:16] if data is not None else None,
         threads=threads(),
         schedule=schedule,
@@ -180,6 +189,7 @@ def train(
         env=identify(env) or None,
         beside=_beside(data) if data is not None else None,
         reward_threshold=environment.reward_threshold,
+        priors=short_names(priors) if len(priors) > 1 else None,
     )
     environments = environment, test_environment
     replay = made.replay(schedule, environment)
@@ -223,6 +233,9 @@ def _run(
         make_card(tested.prior)
     begin()  # nothing is refused from here on
     log = Log(folder, listeners)
+    if isinstance(agent, Mixes):
+        several = agent.components if agent.components > 1 else 0
+        log = Log(folder, listeners, priors=several, mixture=agent.tests_mixture)
     checkpoints = Checkpoints(folder / "checkpoint") if folder else None
     with _signals(folder) as interrupted, contextlib.closing(log):
         state = loop(
@@ -244,6 +257,9 @@ def _run(
         last = checkpoints.meta(checkpoints.steps()[-1])
         end = {"step": last["step"], "solved_at": trained.solved_at}
         end["first_reward"] = last["first_reward"]
+        if MIXTURE_TEST in log.columns["eval"]:
+            rows = as_mixture(log.rows["eval"])
+            end["mixture_solved_at"] = solved_at(rows, run.solved)
         end["exact"] = last["exact"]  # whether the same seed gives the same bits
         finish(folder, end, last)
     return trained

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 from sfp.envs.solved import Solved
-from sfp.training.log import Row
+from sfp.training.log import AS_MIXTURE, MIXTURE_TEST, Row
 
 
 def solved_at(rows: Sequence[Row], rule: Solved) -> int | None:
@@ -18,6 +18,15 @@ def solved_at(rows: Sequence[Row], rule: Solved) -> int | None:
         ):
             return int(pair[0]["step"] or 0)
     return None
+
+
+def as_mixture(rows: Sequence[Row]) -> list[Row]:
+    """The tests of the mixture as it acts, by the names of the policy's own tests."""
+    return [
+        {"step": row["step"], **{name: row[its] for name, its in AS_MIXTURE.items()}}
+        for row in rows
+        if MIXTURE_TEST in row
+    ]
 
 
 def verdict(rows: Sequence[Row], rule: Solved) -> str:

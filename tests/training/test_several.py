@@ -1,0 +1,70 @@
+"""Runs with several priors: their tables, and what is refused."""
+
+import numpy as np
+import pytest
+
+import sfp
+from environments import SMALL, make_prior, maze
+from sfp.errors import SfpError
+from sfp.experiments.jobs import make_jobs
+from sfp.experiments.plan import Overrides, make_plan
+from sfp.report.records import read_run, summarise
+from sfp.training.log import AS_MIXTURE, read_table
+
+SHORT = SMALL | dict(steps=100, eval_every=50, log_every=50, capacity=120)
+
+
+@pytest.mark.parametrize(
+    ("prior", "given", "match"),
+    [
+        (["pink", "pink"], {}, "same prior was given twice .pink.*Leave one out"),
+        ([make_prior(), make_prior()], {}, "twice .prior 1 and prior 2"),
+        (
+            ["ou", make_prior(low=(-1.0,) * 3, high=(1.0,) * 3)],
+            {},
+            "prior 2 is for actions of 3 dimensions, the environment takes 2",
+        ),
+        (["pink", "ou"], {"method": "parrot-action"}, "takes one prior, received 2"),
+        (["pink", 3], {}, "expected a prior, its folder or its name, received a int"),
+        (["pink"], {"method": "sac"}, "method sac takes no prior"),
+        (["pink"], {"commit": 0.5}, "commit of 1 or more, or 0 for a whole episode"),
+    ],
+)
+def test_what_is_refused(tmp_path, prior, given, match):
+    with pytest.raises(SfpError, match=match) as caught:
+        sfp.train(maze(), prior=prior, out=tmp_path / "run", **(SHORT | given))
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_a_run_tells_of_every_prior_and_of_the_mixture(tmp_path):
+    """A behavioural prior keeps its proposals too; `resume` knows the set of priors."""
+    folder, own = tmp_path / "run", make_prior(states=2)
+    options = SHORT | dict(out=folder, commit=0.0)
+    sfp.train(maze(), prior=[own, "uniform"], **options)
+    last = read_table(folder, "train")[-1]
+    both = last["mixing/1"] + last["mixing/2"]
+    assert both == pytest.approx(last["mixing/mean"], rel=1e-5)
+    acted = [last[f"mixing/{k}/acted"] for k in (1, 2)]
+    assert sum(acted) == last["mixing/prior_share"] == 1  # the warm-up's
+    assert np.isfinite(last["mixing/2/q_minus_policy"])
+    assert AS_MIXTURE.values() <= read_table(folder, "eval")[-1].keys()
+    record = read_run(folder)
+    assert record.config["priors"] == ["prior 1", "uniform"]
+    assert "mixture_solved_at" in record.end
+    assert summarise(record)["mixing_2"] == last["mixing/2"]
+    for other in ([own, "ou"], ["uniform", own], own):
+        with pytest.raises(SfpError, match="a run with other settings .*prior"):
+            sfp.train(maze(), prior=other, resume=True, **options)
+
+
+def test_a_grid_gives_every_prior_to_its_run(tmp_path):
+    given = Overrides(methods=("sfp+state", "sfp+pink"), tasks=("maze",), seeds=(0,))
+    jobs = make_jobs([make_plan("several", overrides=given)], tmp_path)
+    assert [job.kind for job in jobs] == ["data", "prior", "train", "train"]
+    words = [job.words for job in jobs if job.kind == "train"]
+    assert words[0][4:8] == ("--prior", "room", "--prior", jobs[1].words[3])
+    assert words[1][4:8] == ("--prior", "room", "--prior", "pink")
+    assert jobs[2].needs == (jobs[1].name,)
+    assert jobs[3].needs == ()
