@@ -47,7 +47,9 @@ class Cell:
     def slug(self) -> str:
         """`maze-sfp-room-realnvp-a1-40000-s0`; other settings add a checksum."""
         parts = [slug(self.task), self.method]
-        parts += ["+".join(p if isinstance(p, str) else p.slug for p in self.priors)]
+        parts += [
+            "-and-".join(p if isinstance(p, str) else p.slug for p in self.priors)
+        ]
         parts = [part for part in parts if part]
         parts += [self.data.slug] if self.data else []
         if self.settings:
