@@ -53,6 +53,7 @@ class Schedule:
         catch_up: updates per step, at most, until those that `reward` left out have
             been made up for; 1 never makes up for them.
         iteration: environment steps, then as many updates.
+        update_every: environment steps per update; 1 is one update per step.
         batch: transitions per update.
         n_step: rewards summed before the critic is asked.
         gamma: discount per step.
@@ -79,6 +80,7 @@ class Schedule:
     update_from: Until | None = None
     catch_up: int | None = None
     iteration: int = 50
+    update_every: int = 1
     batch: int = 100
     n_step: int = 10
     gamma: float = 0.99
@@ -96,6 +98,12 @@ class Schedule:
         counts = ("steps", "iteration", "batch", "n_step", "eval_every")
         counts += ("eval_episodes", "log_every", "checkpoint_every")
         at_least(1, **{name: getattr(self, name) for name in counts})
+        at_least(1, update_every=self.update_every)
+        if self.update_every > self.iteration:
+            raise SfpError(
+                f"expected update_every of at most an iteration ({self.iteration}), "
+                f"received {self.update_every}."
+            )
         at_least(0, warmup=self.warmup or 0, update_after=self.update_after)
         at_least(0, warmup_limit=self.warmup_limit or 0)
         at_least(1, catch_up=1 if self.catch_up is None else self.catch_up)
@@ -235,6 +243,7 @@ class Baselines:
         noise_horizon: steps after which `sac-pink` makes new noise.
         noise_theta: of `sac-ou`: share of the noise that is forgotten in a step.
         noise_longest: of `sac-zeta`: steps that it holds its noise at most.
+        target_divergence: of `spirl`: nats of KL(π || p) that α is tuned to.
     """
 
     bc_epochs: int = 10
@@ -245,6 +254,7 @@ class Baselines:
     noise_horizon: int = 500
     noise_theta: float = 0.15
     noise_longest: int = 16
+    target_divergence: float = 5.0
 
     def __post_init__(self):
         at_least(0, bc_epochs=self.bc_epochs)
@@ -256,6 +266,7 @@ class Baselines:
             ("polyrl_beta", 1e-9, 1.0 - 1e-9),
             ("noise_exponent", 0.0, 4.0),
             ("noise_theta", 1e-9, 1.0),
+            ("target_divergence", 1e-9, 1e9),
         ):
             if not low <= getattr(self, name) <= high:
                 raise SfpError(

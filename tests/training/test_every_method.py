@@ -21,6 +21,7 @@ from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.gaussian import Gaussian
 from sfp.priors.realnvp import PARROT, RealNVP
+from sfp.priors.skills import Skills
 from sfp.training import loop
 from sfp.training.evaluate import FIRST_SEED, evaluate
 from sfp.training.log import read_table
@@ -50,6 +51,10 @@ def flow(context):
     return RealNVP(2, context, key=jax.random.key(1), size=PARROT)
 
 
+def skills():
+    return Skills(2, 4, key=jax.random.key(1), horizon=7, latent=3, width=8)
+
+
 KINDS = {
     "sac": dict,
     "sfp": lambda: dict(prior=make_prior()),
@@ -62,6 +67,7 @@ KINDS = {
     "parrot-state": lambda: dict(prior=around(flow(4), state=4)),
     "parrot-action": lambda: dict(prior=around(flow(2), past=1)),
     "sac-kl": lambda: dict(prior=around(Gaussian(2, 2, key=jax.random.key(1)), past=1)),
+    "spirl": lambda: dict(prior=around(skills(), state=4)),
     "sac-pink": lambda: dict(noise_horizon=20),
     "sac-ou": dict,
     "sac-zeta": dict,

@@ -13,6 +13,7 @@ from sfp.agents.parrot import Parrot
 from sfp.agents.rlpd import RLPD
 from sfp.agents.sac import SAC
 from sfp.agents.sfp import SFP
+from sfp.agents.spirl import SPIRL
 from sfp.config import MIXTURE, Baselines, Mixture, Networks, Schedule
 from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, unknown
@@ -25,6 +26,7 @@ from sfp.priors.base import Prior, unit_prior
 from sfp.priors.conditioning import states
 from sfp.priors.gaussian import Gaussian
 from sfp.priors.realnvp import RealNVP
+from sfp.priors.skills import Skills
 
 Takes: TypeAlias = Literal["nothing", "prior", "data"]
 
@@ -66,6 +68,14 @@ class Ingredients:
         return unit_prior(prior)
 
 
+def _no_skills(name: str, prior: Prior) -> None:
+    if isinstance(prior.model, Skills):
+        raise SfpError(
+            f"method {name} takes a prior over single actions, received skills: take "
+            "method spirl, or a prior of another model."
+        )
+
+
 @dataclass(frozen=True)
 class Method:
     """A line of the table.
@@ -96,7 +106,7 @@ class Method:
     needs: str = "nothing"
     match: str = "nothing"
     columns: tuple[str, ...] = ()
-    check: Callable[[str, Prior], None] = lambda name, prior: None
+    check: Callable[[str, Prior], None] = _no_skills
     alpha: Mapping[str, float] = field(
         default_factory=lambda: {"point-maze": 0.02, "": 0.2}
     )
@@ -142,6 +152,12 @@ def _kl(given: Ingredients) -> Agent:
             "method sac-kl has no entropy to tune alpha by: leave out tune_alpha."
         )
     return KL(*given.sac, prior=given.unit_prior)
+
+
+def _spirl(given: Ingredients) -> Agent:
+    spec, alpha, networks = given.sac
+    target = given.baselines.target_divergence
+    return SPIRL(spec, given.unit_prior, target, alpha, networks)
 
 
 def _bc(given: Ingredients) -> Agent:
@@ -191,6 +207,14 @@ def _flow(name: str, prior: Prior) -> None:
         raise SfpError(
             f"method {name} acts through an invertible prior, received a "
             f"{type(prior.model).__name__}: fit one with --model parrot or realnvp."
+        )
+
+
+def _skills(name: str, prior: Prior) -> None:
+    if not isinstance(prior.model, Skills):
+        raise SfpError(
+            f"method {name} needs skills, received a {type(prior.model).__name__} over "
+            "single actions: fit skills with --model skills."
         )
 
 
@@ -287,6 +311,19 @@ METHODS: dict[str, Method] = {
         hint="`sfp fit DATA --model gaussian --out PRIOR`",
         alpha={"": 2e-3},
         defaults=UNIFORM,
+    ),
+    "spirl": Method(
+        _spirl,
+        "SAC over skills of ten actions, near a prior of which skill fits the state",
+        takes="prior",
+        needs="actions, states (and goals, if the skills are to see them)",
+        match="action space, what the skills see",
+        check=_skills,
+        hindsight={"": 0.0},
+        relabels=False,
+        hint="`sfp fit DATA --model skills --out PRIOR`",
+        alpha={"": 1.0},
+        options=("target_divergence",),
     ),
     "sac-pink": Method(
         _noisy(lambda r: Colored(r.noise_exponent, r.noise_horizon)),

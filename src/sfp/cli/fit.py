@@ -44,6 +44,9 @@ def fit(
     A behavioural prior needs states too:
         sfp fit sfp/room/scripted-v0 --past-actions 0 --state --out priors/room-state
 
+    Skills for method spirl are windows of ten actions; they need states too:
+        sfp fit sfp/reach/scripted-v0 --model skills --out priors/reach-skills
+
     Args:
         dataset: a Minari id, or the path of a folder or file (see `sfp data --help`).
         out: folder for the prior: weights, config, model card and pictures.
@@ -79,9 +82,8 @@ def fit(
     from sfp.exploration.card import write_card
     from sfp.exploration.choose import find_past_actions
     from sfp.priors.base import check_temperature
-    from sfp.priors.conditioning import Conditioning
-    from sfp.priors.fit import Fitter, settings
-    from sfp.priors.models import usual_model
+    from sfp.priors.fit import Fitter, conditioning_of, settings
+    from sfp.priors.models import SKILLS, usual_model
     from sfp.priors.prepare import check_seed
     from sfp.priors.session import check_target, fit_to
 
@@ -90,7 +92,11 @@ def fit(
     check_temperature(temperature)
     keep_compiled()
     model = usual_model(preset) if model is None else model
-    conditioning = Conditioning(0 if past_actions == "auto" else past_actions, state)
+    if model in SKILLS:
+        past_actions = 0
+    past = 0 if past_actions == "auto" else past_actions
+    conditioning = conditioning_of(model, past, state=state)
+    state = conditioning.state
     trajectories = load(
         dataset,
         columns=conditioning.columns,

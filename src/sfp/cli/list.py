@@ -37,7 +37,7 @@ def list_known(
     from sfp.envs.registry import TASKS
     from sfp.experiments.grid import EXPERIMENTS
     from sfp.exploration.explorers import EXPLORERS
-    from sfp.priors.models import MODELS
+    from sfp.priors.models import known_models
     from sfp.priors.store import shipped
 
     tables = {
@@ -47,7 +47,7 @@ def list_known(
         ],
         "methods": [(name, method.summary) for name, method in METHODS.items()],
         "explorers": [(name, entry.summary) for name, entry in EXPLORERS.items()],
-        "models": [(name, entry.summary) for name, entry in MODELS.items()],
+        "models": [(name, entry.summary) for name, entry in known_models().items()],
         "experiments": [(name, entry.title) for name, entry in EXPERIMENTS.items()],
         "priors": [(name, "ships with sfp") for name in shipped()],
         "datasets": [(name, "local Minari dataset") for name in local_datasets()],

@@ -38,10 +38,11 @@ def prior(
     import numpy as np
 
     from sfp.errors import SfpError
-    from sfp.exploration.card import density_figure
+    from sfp.exploration.card import density_figure, skill_figure
     from sfp.exploration.figures import save
     from sfp.exploration.metrics import persistence
     from sfp.priors.rollout import rollout
+    from sfp.priors.skills import Skills
     from sfp.priors.store import open_prior
 
     loaded, card = open_prior(prior)
@@ -60,7 +61,10 @@ def prior(
     chosen = [np.array(numbers) for numbers in past] or list(typical)
     state = np.asarray(loaded.frame.state_mean)
     contexts = [np.concatenate([np.ravel(c), state]) for c in chosen]
-    figure = density_figure(loaded, np.array(contexts, np.float32))
+    if isinstance(loaded.model, Skills):
+        figure = skill_figure(loaded)
+    else:
+        figure = density_figure(loaded, np.array(contexts, np.float32))
     picture = save(figure, out / f"prior-{Path(prior).name}.png")
     facts = asdict(card)
     together = None

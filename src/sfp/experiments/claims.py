@@ -166,6 +166,25 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
             for cell in ("sfp+state", "sfp+state-10", "sfp+state-episode")
         ),
     ),
+    "spirl": (
+        Claim(
+            "SPiRL solves the training task at once",
+            *("spirl", "sfp", "training", "at once"),
+        ),
+        Claim(
+            "SPiRL leaves the goal again: PARROT-state returns more on that task",
+            *("parrot-state", "spirl", "training"),
+        ),
+        *_sfp_over("SPiRL suffers on unseen tasks", "spirl"),
+        *(
+            Claim(
+                "another target divergence does no better on unseen tasks",
+                *("spirl", cell),
+                share=AS_WELL,
+            )
+            for cell in ("spirl-1", "spirl-2", "spirl-10")
+        ),
+    ),
     "hindsight": (
         *_either(
             "(not in the paper) SFP does better if both have hindsight or neither",

@@ -14,6 +14,7 @@ TRAINING = 300.0
 """Steps per second of a run, tests included."""
 
 GRADIENT = {"realnvp": 100.0, "parrot": 100.0, "vae": 500.0, "mixture": 100.0}
+GRADIENT |= {"skills": 50.0, "skills-open": 50.0}
 """Gradient steps per second of a fit; a thousand for all others."""
 
 RECORDING = {"point-maze": 200_000.0, "meta-world": 6_000.0, "gym-mujoco": 3_000.0}

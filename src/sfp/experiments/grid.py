@@ -132,6 +132,21 @@ EXPERIMENTS: dict[str, Experiment] = {
         shown=("sfp", "state", "sfp+state", "sfp+uniform", "sfp+pink"),
         seeds=5,
     ),
+    "spirl": Experiment(
+        "Skills (SPiRL)",
+        "SPiRL, like PARROT-state, solves the training task at once, and leaves its "
+        "goal again because no skill stands still; it fails on unseen tasks.",
+        {
+            "sfp": "SFP",
+            "parrot-state": "PARROT-state",
+            "spirl": "SPiRL",
+            "spirl-1": "SPiRL, δ 1",
+            "spirl-2": "SPiRL, δ 2",
+            "spirl-10": "SPiRL, δ 10",
+        },
+        shown=("sfp", "parrot-state", "spirl"),
+        suites=("meta-world",),
+    ),
     "hindsight": Experiment(
         "Hindsight as a factor (not in the paper)",
         "The paper relabels goals for every method. By default SFP has none here and "

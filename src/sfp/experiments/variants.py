@@ -33,6 +33,7 @@ def _sfp(**prior: Any) -> Variant:
 
 
 GAUSSIAN = {"model": "gaussian"}
+SKILLS = {"model": "skills", "past_actions": 0, "state": True}
 WARM, UNIFORM = {"warmup_by": "method"}, {"warmup_by": "uniform"}
 NO_HER = {"hindsight": 0.0}
 
@@ -44,6 +45,13 @@ VARIANTS: dict[str, Variant] = {
     "sac-bc": Variant("sac-bc", data=True),
     "sac-polyrl": Variant("sac-polyrl"),
     "parrot-state": Variant("parrot-state", {"model": "parrot", **STATE}),
+    "spirl": Variant("spirl", SKILLS),
+    **{
+        f"spirl-{delta:g}": Variant(
+            "spirl", SKILLS, settings={"target_divergence": delta}
+        )
+        for delta in (1.0, 2.0, 10.0)
+    },
     "sac-pink": Variant("sac-pink"),
     "sac-ou": Variant("sac-ou"),
     "sac-zeta": Variant("sac-zeta"),

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,7 +12,9 @@ from sfp.data.trajectories import Trajectories
 from sfp.exploration.figures import COLOURS, save, spectrum_figure
 from sfp.exploration.metrics import cut
 from sfp.priors.base import Prior
+from sfp.priors.conditioning import states
 from sfp.priors.rollout import rollout
+from sfp.priors.skills import Skills
 from sfp.priors.store import Card
 
 SHOWN = 20
@@ -19,6 +22,9 @@ STEPS = 500
 
 
 def write_card(folder: Path, prior: Prior, card: Card, data: Trajectories) -> None:
+    if isinstance(prior.model, Skills):
+        _write_skills(folder, prior, card, data)
+        return
     pictures = {}
     if not prior.conditioning.state:
         made = np.asarray(
@@ -48,6 +54,83 @@ def write_card(folder: Path, prior: Prior, card: Card, data: Trajectories) -> No
     ]
     text = "\n\n".join([_facts(card), *lines]) + "\n"
     (folder / "README.md").write_text(text, encoding="utf-8")
+
+
+def skill_figure(prior: Prior, *, shown: int = 12) -> Figure:
+    """Skills that the prior draws in the data's mean state, and z along each axis.
+
+    The state does not change while a skill of the closed loop is drawn.
+    """
+    skills = prior.model
+    assert isinstance(skills, Skills)
+    state = jnp.zeros(len(prior.frame.state_mean))  # standardised
+    mean, log_std = skills.moments(state)
+    noise = jax.random.normal(jax.random.key(0), (shown, skills.latent))
+    drawn = mean[None] + jnp.exp(log_std)[None] * noise
+    axes = jnp.linspace(-2.0, 2.0, shown)[:, None] * jnp.eye(skills.latent)[0][None]
+    states = jnp.broadcast_to(state, (skills.horizon, len(state)))
+    decode = jax.jit(jax.vmap(lambda z: jnp.clip(skills.decode(z, states), -1, 1)))
+    low, high = np.asarray(prior.frame.low), np.asarray(prior.frame.high)
+    size = (high - low) / 2
+    made = {
+        name: np.asarray(decode(z)) * size + (high + low) / 2
+        for name, z in {
+            "drawn by the prior": drawn,
+            "first dimension of z": axes,
+        }.items()
+    }
+    return walk_figure(made, shown=shown)
+
+
+def _write_skills(folder: Path, prior: Prior, card: Card, data: Trajectories) -> None:
+    """The card of a skill model: its errors on some windows, and decoded skills."""
+    skills = prior.model
+    assert isinstance(skills, Skills)
+    save(skill_figure(prior), folder / "skills.png")
+    error, spread = reconstruction(prior, data)
+    text = "\n\n".join(
+        [
+            _facts(card)
+            .replace("# Action prior", "# Skills")
+            .replace("held-out log-likelihood (nats)", "minus the held-out loss"),
+            f"A skill is {skills.horizon} actions, its latent has {skills.latent} "
+            f"numbers, the loop is {'closed' if skills.closed else 'open'}. The "
+            f"decoder errs by {error:.4f} in the mean square of scaled actions, "
+            f"where the data varies by {spread:.4f}.",
+            "![Decoded skills](skills.png)\n\nDecoded skills, each action drawn as a "
+            "displacement (first two dimensions).",
+        ]
+    )
+    (folder / "README.md").write_text(text + "\n", encoding="utf-8")
+
+
+def reconstruction(prior: Prior, data: Trajectories) -> tuple[float, float]:
+    """The mean squared error of decoded windows, and the variance of their actions."""
+    skills = prior.model
+    assert isinstance(skills, Skills)
+    starts = np.concatenate(
+        [
+            np.arange(start, end - skills.horizon + 1)
+            for start, end in zip(data.starts, data.ends, strict=True)
+        ]
+    )
+    rng = np.random.default_rng(3)
+    rows = rng.choice(starts, min(2000, len(starts)), replace=False)
+    steps = rows[:, None] + np.arange(skills.horizon)[None]
+    actions = np.asarray(data.unit_actions)[steps]
+    seen = np.zeros((*steps.shape, 0), np.float32)
+    if prior.conditioning.state:
+        mean, deviation = prior.frame.state_mean, prior.frame.state_deviation
+        seen = (states(data)[steps] - np.asarray(mean)) / np.asarray(deviation)
+
+    @jax.jit
+    @jax.vmap
+    def error(actions, seen):
+        latent, _ = skills.encode(actions, seen)
+        return ((skills.decode(latent, seen) - actions) ** 2).mean()
+
+    found = error(jnp.asarray(actions), jnp.asarray(seen, jnp.float32))
+    return float(found.mean()), float(actions.var(axis=(0, 1)).mean())
 
 
 def walk_figure(sequences: dict[str, np.ndarray], *, shown: int = SHOWN) -> Figure:

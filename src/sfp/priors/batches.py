@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from sfp.data.trajectories import Trajectories
+from sfp.errors import SfpError
 from sfp.nets.namespace import along
 from sfp.priors.base import Frame
 from sfp.priors.conditioning import Conditioning, states
@@ -48,6 +49,9 @@ class DevicePairs:
     of those that stand for all, once: every epoch is judged by the same samples.
     """
 
+    most_held: int | None = None
+    most_settled = SETTLE
+
     def __init__(
         self,
         data: Trajectories,
@@ -57,14 +61,15 @@ class DevicePairs:
         seed: int,
         keys: tuple[PRNGKeyArray, PRNGKeyArray],
     ):
-        rows, episodes = conditioning.rows(data)
+        rows, episodes = self._rows(data, conditioning)
         held_out = split(episodes, seed)
         train, held = (rows[x].astype(np.int32) for x in (~held_out, held_out))
         self._data, self._conditioning, self._seed = data, conditioning, seed
         self._units, self._train, self.size = units, train, len(train)
         self.resident = self._scaled()
-        self.held = self.make(keys[0], self.resident, shuffled(held, seed))
-        some = shuffled(train, seed, SETTLE)
+        judged = shuffled(held, seed, self.most_held)
+        self.held = self.make(keys[0], self.resident, judged)
+        some = shuffled(train, seed, self.most_settled)
         self.settling = self.make(keys[1], self.resident, some)
 
     @property
@@ -83,6 +88,12 @@ class DevicePairs:
         actions = jnp.clip(actions + along(jitter, noise) * noise, -edge, edge)
         return Samples(actions, self._conditioning.gather(loaded, *resident))
 
+    def _rows(
+        self, data: Trajectories, conditioning: Conditioning
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The steps that can be learned from, and the episode of each."""
+        return conditioning.rows(data)
+
     def _scaled(self) -> tuple[jax.Array, jax.Array | None]:
         frame, data = self._units.frame, self._data
         actions = frame.scale.to_unit(jnp.asarray(data.actions))
@@ -91,3 +102,42 @@ class DevicePairs:
         seen = jnp.asarray(states(data))
         mean, deviation = frame.state_mean[None], frame.state_deviation[None]
         return actions, (seen - mean) / deviation
+
+
+class DeviceWindows(DevicePairs):
+    """Windows of consecutive steps, each within its own episode, for skills.
+
+    The actions of a window are flat, and so are its states. Actions get no noise: the
+    loss is an error, not a density.
+    """
+
+    most_held, most_settled = 20_000, 1_024
+
+    def __init__(self, *args: Any, horizon: int, **options: Any):
+        self.horizon = horizon
+        super().__init__(*args, **options)
+
+    def make(self, key: PRNGKeyArray, resident: Any, loaded: Any) -> Samples:
+        steps = loaded[:, None] + jnp.arange(self.horizon)[None]
+        actions, seen = resident
+        count = len(loaded)
+        states = jnp.zeros((count, 0)) if seen is None else seen[steps]
+        return Samples(actions[steps].reshape(count, -1), states.reshape(count, -1))
+
+    def _rows(
+        self, data: Trajectories, conditioning: Conditioning
+    ) -> tuple[np.ndarray, np.ndarray]:
+        conditioning.rows(data)  # refuses data without states if they are to be seen
+        longest = int(data.lengths.max())
+        if longest < self.horizon:
+            raise SfpError(
+                f"{data.source}: no episode has the {self.horizon} actions of a skill "
+                f"(the longest has {longest}): expected longer episodes, or a smaller "
+                "horizon."
+            )
+        steps = [
+            np.arange(start, end - self.horizon + 1)
+            for start, end in zip(data.starts, data.ends, strict=True)
+        ]
+        lengths = [len(part) for part in steps]
+        return np.concatenate(steps), np.repeat(np.arange(len(data)), lengths)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
@@ -15,12 +16,13 @@ from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, at_least, unknown
 from sfp.outside import call
 from sfp.priors.base import Prior, check_temperature
-from sfp.priors.batches import DevicePairs, Units
+from sfp.priors.batches import DevicePairs, DeviceWindows, Units
 from sfp.priors.conditioning import Conditioning
-from sfp.priors.models import OURS, find_maker, usual_model
+from sfp.priors.models import OURS, SKILLS, find_maker, usual_model
 from sfp.priors.prepare import check_seed, make_frame, make_jitter
 from sfp.priors.probe import check_alike, check_model
 from sfp.priors.protocols import Settles, Solves, loss_of, partition, traits_of
+from sfp.priors.skills import Skills
 
 BLOCK = 500
 """Gradient steps in one call, at most: what a progress bar can show."""
@@ -85,6 +87,14 @@ def settings(model: Any, preset: str = "default", **changes: Any) -> Fitting:
     return replace(PRESETS[preset], **{**usual, **changes})
 
 
+def conditioning_of(model: Any, past_actions: int, *, state: bool) -> Conditioning:
+    """What a prior sees; skills see no past actions, a closed loop needs the state."""
+    name = find_maker(model).name
+    if name not in SKILLS:
+        return Conditioning(past_actions, state)
+    return Conditioning(0, state or name == "skills")
+
+
 class State(NamedTuple):
     """All that a fit carries from one epoch to the next; arrays only."""
 
@@ -111,7 +121,7 @@ class Fitter:
         conditioning: Conditioning = Conditioning(),  # noqa: B008  (frozen)
         model: Any = "realnvp",
         fitting: Fitting = PRESETS["default"],
-        batches: Callable[..., DevicePairs] = DevicePairs,
+        batches: Callable[..., DevicePairs] | None = None,
         temperature: float = 1.0,
         seed: int = 0,
     ):
@@ -130,7 +140,9 @@ class Fitter:
         )
         self.initial = self.maker(data.dims, self.context, key=init_key)
         self.traits = traits_of(self.initial)
-        self.batches = batches(
+        if batches is None and isinstance(self.initial, Skills):
+            batches = partial(DeviceWindows, horizon=self.initial.horizon)
+        self.batches = (batches or DevicePairs)(
             data,
             conditioning,
             Units(self.frame, self.jitter, self.traits.edge),
@@ -330,7 +342,7 @@ def fit(
     model = usual_model(preset) if model is None else model
     fitter = Fitter(
         data,
-        conditioning=Conditioning(past_actions, state),
+        conditioning=conditioning_of(model, past_actions, state=state),
         model=model,
         fitting=settings(model, preset, **changes),
         temperature=temperature,

@@ -16,6 +16,7 @@ from sfp.priors.memory import Memory
 from sfp.priors.mixture import Mixture
 from sfp.priors.protocols import Model
 from sfp.priors.realnvp import PARROT, RealNVP
+from sfp.priors.skills import Skills, open_skills
 from sfp.priors.vae import VAE
 
 DEFAULT = "realnvp"
@@ -58,12 +59,32 @@ MODELS: dict[str, Entry] = {
 }
 
 
+SKILLS: dict[str, Entry] = {
+    "skills": Entry(
+        Skills,
+        "SPiRL's skills, decoded from the state at every step (closed loop)",
+        {"epochs": 20, "batch": 128},
+    ),
+    "skills-open": Entry(
+        open_skills,
+        "SPiRL's skills, decoded at once (open loop); --state for a prior that sees it",
+        {"epochs": 20, "batch": 128},
+    ),
+}
+"""Models of windows of actions, for method spirl; no other method takes them."""
+
+
+def known_models() -> dict[str, Entry]:
+    """All models: densities of an action, and skills."""
+    return {**MODELS, **SKILLS}
+
+
 def usual_model(preset: str) -> str:
     """What is fitted unless a model is named: with the paper's protocol, its flow."""
     return "realnvp" if preset == "paper" else DEFAULT
 
 
-OURS = frozenset(entry.build for entry in MODELS.values())
+OURS = frozenset(entry.build for entry in known_models().values())
 """Factories that need no probing before a fit."""
 
 
@@ -84,9 +105,10 @@ def register_model(name: str, build: Any, *, summary: str = "from outside") -> N
 
 
 def get_model(name: str) -> Entry:
-    if name not in MODELS:
-        raise unknown("model", name, MODELS, "See `sfp list models`.")
-    return MODELS[name]
+    known = known_models()
+    if name not in known:
+        raise unknown("model", name, known, "See `sfp list models`.")
+    return known[name]
 
 
 @dataclass(frozen=True)
@@ -99,13 +121,13 @@ class Maker:
     @property
     def name(self) -> str | None:
         """The registered name, which a folder keeps in place of code."""
-        known = (name for name, entry in MODELS.items() if entry.build is self.build)
-        return next(known, None)
+        known = known_models().items()
+        return next((name for name, e in known if e.build is self.build), None)
 
     @property
     def usual(self) -> Mapping[str, Any]:
         """How it is fitted by default, where that differs from other models."""
-        return MODELS[self.name].usual if self.name else {}
+        return get_model(self.name).usual if self.name else {}
 
     @property
     def label(self) -> str:

@@ -20,7 +20,7 @@ from sfp.errors import SfpError, unknown
 from sfp.files import atomic_folder, verify_checksums, write_json
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
-from sfp.priors.models import MODELS, Maker
+from sfp.priors.models import Maker, get_model, known_models
 from sfp.priors.probe import check_alike
 
 FORMAT = 2
@@ -96,7 +96,7 @@ def make_card(prior: Prior) -> Card:
 def _guess(prior: Prior) -> Maker:
     """A registered model that looks like a prior's, of which the maker is not known."""
     key = jax.random.key(0)
-    for entry in MODELS.values():
+    for entry in known_models().values():
         maker = Maker(entry.build)
         with contextlib.suppress(SfpError):  # one from outside may refuse these sizes
             like = eqx.filter_eval_shape(maker, prior.dims, prior.context_size, key=key)
@@ -186,9 +186,9 @@ def read_card(path: Path) -> Card:
             raise ValueError(f"sizes {sizes} are not whole numbers up to {LARGEST}")
         if card.dims < 1:
             raise ValueError("an action has no dimensions")
-        if card.model not in MODELS:
+        if card.model not in (known := known_models()):
             remedy = f"{path} names it: call sfp.register_model({card.model!r}, ...)"
-            raise unknown("model", card.model, MODELS, f"{remedy} before you load it.")
+            raise unknown("model", card.model, known, f"{remedy} before you load it.")
         if len(card.low) != card.dims or len(card.high) != card.dims:
             raise ValueError(f"expected {card.dims} action bounds")
         if bool(card.state_size) != card.state:
@@ -209,7 +209,9 @@ def read_card(path: Path) -> Card:
 
 def _skeleton(card: Card) -> Prior:
     context = card.past_actions * card.dims + card.state_size
-    maker = Maker(MODELS[card.model].build, json.dumps(card.arguments, sort_keys=True))
+    maker = Maker(
+        get_model(card.model).build, json.dumps(card.arguments, sort_keys=True)
+    )
     model = maker(card.dims, context, key=jax.random.key(0))
     action, state = jnp.zeros(card.dims), jnp.zeros(card.state_size)
     seeds = jnp.zeros((card.seeds, card.past_actions, card.dims))

@@ -103,7 +103,8 @@ def train(
         owed -= rounds
         for number in range(rounds):
             rng = np.random.default_rng([seed, 2, step, *([number] if number else [])])
-            batches = replay.sample(rng, (schedule.iteration, schedule.batch))
+            updates = schedule.iteration // schedule.update_every
+            batches = replay.sample(rng, (updates, schedule.batch))
             key = jax.random.fold_in(update_key, step)
             key = jax.random.fold_in(key, number) if number else key
             state, metrics = learn(state, batches, key)

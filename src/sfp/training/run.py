@@ -20,6 +20,7 @@ from sfp.agents.base import Agent, Mixes
 from sfp.agents.controller import Warped
 from sfp.agents.methods import Ingredients, get_method
 from sfp.agents.own import OWN, called_agent, check_no_ingredients, make_agent
+from sfp.agents.skilled import Skilled
 from sfp.compute import check_memory, threads
 from sfp.config import Networks, Schedule
 from sfp.data.replay import EpisodeReplay
@@ -229,7 +230,7 @@ def _run(
     check_memory("networks and optimisers", needed, "expected less width or depth")
     spec = make_spec(environments[0], run.method, run.networks, run.env)
     tested = agent.controller(jax.eval_shape(agent.actor, state))
-    if folder and isinstance(tested, Warped):
+    if folder and isinstance(tested, Warped | Skilled):
         make_card(tested.prior)
     begin()  # nothing is refused from here on
     log = Log(folder, listeners)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sfp.agents.controller import Greedy, Warped
+from sfp.agents.skilled import Skilled, latent_policy
 from sfp.arrays import load_tree, save_tree
 from sfp.config import Networks
 from sfp.documents import as_record, read_json
@@ -27,6 +28,7 @@ from sfp.nets.encoder import Flat, make_encoder
 from sfp.nets.policy import Policy
 from sfp.observation import Obs, Spec
 from sfp.priors.base import Prior
+from sfp.priors.skills import Skills
 from sfp.priors.store import load_prior, make_card, save_prior
 from sfp.training.log import Row
 from sfp.training.predictor import Predictor
@@ -136,15 +138,16 @@ class Trained:
 
     @property
     def flow(self) -> Prior | None:
-        """What the policy acts through, if it does (PARROT)."""
-        return self.controller.prior if isinstance(self.controller, Warped) else None
+        """What the policy acts through, if it does: PARROT's flow, SPiRL's skills."""
+        through = isinstance(self.controller, Warped | Skilled)
+        return self.controller.prior if through else None
 
     def reset(self, seed: int = 0) -> None:
         """Forget the actions of the last episode; a seed draws those before its first.
 
         Only what acts through a flow of past actions remembers any.
         """
-        self._memory = self.controller.begin(episode_rng(seed))
+        self._memory: Any = self.controller.begin(episode_rng(seed))
 
     def predict(self, obs: Any, *, deterministic: bool = True) -> np.ndarray:
         """The action for an observation, or actions for a batch of them.
@@ -155,6 +158,9 @@ class Trained:
             deterministic: the mean, as in the paper's tests; else a sample.
         """
         seen, single = self._seen(obs)
+        if isinstance(self.controller, Skilled):
+            scaled = self._by_skill(self.controller, seen, deterministic=deterministic)
+            return self._in_units(scaled, single=single)
         features = self.controller.encoder(seen)
         if deterministic:
             scaled = Policy.mean(self.policy, features)
@@ -164,11 +170,7 @@ class Trained:
             scaled = self._draw(self.policy, keys, features)
         if isinstance(self.controller, Warped):
             scaled = self._through_flow(self.controller, np.asarray(scaled), seen)
-        scale = ActionScale(np.array(self.spec.low), np.array(self.spec.high))
-        actions = scale.execute(np.asarray(scaled, np.float64))
-        actions = as_type(actions, self.spec.action_type)
-        actions = actions.reshape(len(features), *self.spec.action_shape)
-        return actions[0] if single else actions
+        return self._in_units(np.asarray(scaled), single=single)
 
     def as_sb3(self) -> Predictor:
         """The same policy with the `predict` that Stable-Baselines3 calls.
@@ -176,6 +178,28 @@ class Trained:
         It returns `(action, state)`: `evaluate_policy(policy.as_sb3(), env)`.
         """
         return Predictor(self)
+
+    def _in_units(self, scaled: np.ndarray, *, single: bool) -> np.ndarray:
+        scale = ActionScale(np.array(self.spec.low), np.array(self.spec.high))
+        actions = scale.execute(np.asarray(scaled, np.float64))
+        actions = as_type(actions, self.spec.action_type)
+        actions = actions.reshape(len(scaled), *self.spec.action_shape)
+        return actions[0] if single else actions
+
+    def _by_skill(
+        self, skilled: Skilled, seen: Obs, *, deterministic: bool
+    ) -> np.ndarray:
+        count = len(seen.state)
+        if count > 1:
+            raise SfpError(
+                "this policy remembers its skill, expected one observation at a time, "
+                f"received {count}."
+            )
+        one = Obs(*(part[0] for part in seen))
+        action, self._memory = skilled.act(
+            self._memory, one, self._rng, deterministic=deterministic
+        )
+        return action[None]
 
     def _through_flow(self, warped: Warped, units: np.ndarray, seen: Obs) -> np.ndarray:
         past = self._memory
@@ -226,14 +250,18 @@ class Trained:
         verify_checksums(folder, CONFIG, WEIGHTS, FLOW)
         try:
             spec = as_record(PolicySpec, read_json(folder / CONFIG))
-            like = jax.eval_shape(lambda: _blank(spec))
+            flow = load_prior(folder / FLOW) if (folder / FLOW).is_dir() else None
+            by_skill = flow is not None and isinstance(flow.model, Skills)
+            like = jax.eval_shape(lambda: _blank(spec, flow if by_skill else None))
         except (TypeError, ValueError, AttributeError, OverflowError) as error:
             raise SfpError(f"{folder / CONFIG} is no policy's: {error}.") from None
         read = load_tree(folder / WEIGHTS, like, finite=True)
         read = jax.tree.map(np.asarray, read)
         encoder, policy = read if spec.image else (Flat(), read)
-        if (folder / FLOW).is_dir():
-            return cls(Warped(encoder, policy, load_prior(folder / FLOW)), spec)
+        if flow is not None and by_skill:
+            return cls(Skilled(encoder, policy, jax.tree.map(np.asarray, flow)), spec)
+        if flow is not None:
+            return cls(Warped(encoder, policy, flow), spec)
         return cls(Greedy(encoder, policy), spec)
 
     def _weights(self) -> Any:
@@ -303,7 +331,9 @@ def make_spec(
     )
 
 
-def _blank(spec: PolicySpec) -> Any:
+def _blank(spec: PolicySpec, skills: Prior | None = None) -> Any:
+    if skills is not None:
+        return latent_policy(skills, spec.sizes.inputs)
     key = jnp.asarray([0, 0], jnp.uint32)
     encoder, features = make_encoder(spec.sizes, key=key)
     sizes = {"width": spec.width, "depth": spec.depth}

@@ -1,0 +1,170 @@
+"""SPiRL: skills that reproduce what was recorded, and a policy that chooses them."""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import sfp
+from probes import plain, random_batch
+from sfp.agents.base import Turn
+from sfp.agents.losses import gaussian_kl
+from sfp.agents.skilled import REACH, latent_policy
+from sfp.agents.spirl import SPIRL
+from sfp.config import Networks
+from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
+from sfp.data.trajectories import assemble
+from sfp.errors import SfpError
+from sfp.observation import Spec
+from sfp.priors.base import unit_prior
+from sfp.priors.fit import Fitter, conditioning_of, settings
+from sfp.priors.skills import Skills
+
+pytestmark = pytest.mark.slow
+
+SIZES = dict(horizon=4, latent=2, width=16)
+
+
+def recordings(episodes=60, length=9):
+    """Every episode goes one way, at full speed: an action is ±1 throughout."""
+    rng, made = np.random.default_rng(0), []
+    for _ in range(episodes):
+        actions = np.full((length, 1), rng.choice([-1.0, 1.0]), np.float32)
+        states = 0.1 * np.cumsum(actions, axis=0) - 0.1 * actions
+        made.append({"actions": actions, "observations": states.astype(np.float32)})
+    return assemble(made, source="two ways", low=-np.ones(1), high=np.ones(1))
+
+
+@functools.cache
+def fitter(closed=True):
+    fitting = settings(
+        "skills", epochs=2, epoch_steps=300, batch=64, learning_rate=3e-3
+    )
+    model = functools.partial(Skills, closed=closed, **SIZES)
+    sees = conditioning_of(model, 0, state=True)
+    return Fitter(recordings(), conditioning=sees, model=model, fitting=fitting)
+
+
+@functools.cache
+def fitted(closed=True):
+    made = fitter(closed)
+    state = made.begin()
+    for _, latest in made.epochs(state):
+        state = latest
+    return unit_prior(made.prior(state))
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_the_decoder_reproduces_windows_that_were_held_out(closed):
+    model, held = fitted(closed).model, fitter(closed).batches.held
+    key, actions, contexts = jax.random.key(0), *(x[:32] for x in held)
+    terms = jax.jit(type(model).terms)(model, key, actions, contexts)
+    assert terms["reconstruction"] < 0.01  # the deviation of the data is 1
+    mean, _ = jax.vmap(model.encode)(
+        actions.reshape(32, 4, 1), contexts.reshape(32, 4, 1)
+    )
+    made = jax.vmap(model.decode)(mean, contexts.reshape(32, 4, 1))
+    assert float(jnp.abs(made).mean()) > 0.95  # a recorded 1 stays 1
+
+
+def test_windows_keep_to_their_episode():
+    source = fitter().batches
+    ends = recordings().ends
+    inside = np.searchsorted(ends, source._train, side="right")
+    last = np.searchsorted(ends, source._train + 3, side="right")
+    np.testing.assert_array_equal(inside, last)
+    assert source.size == 54 * 6  # of nine steps each, a tenth held out
+
+
+def test_the_policy_begins_as_the_prior():
+    prior = fitted()
+    policy = latent_policy(prior, 3)  # two numbers more than the skills see
+    seen = jnp.array([0.3, 5.0, -7.0])
+    scaled = (seen[:1] - prior.frame.state_mean) / prior.frame.state_deviation
+    mean, log_std = prior.model.moments(scaled)
+    own_mean, own_log_std = policy(seen)
+    np.testing.assert_allclose(REACH * own_mean, mean, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(own_log_std + np.log(REACH), log_std, atol=1e-4)
+
+
+def make(**options):
+    networks = Networks(width=16, depth=2)
+    return SPIRL(Spec(1, 1), fitted(), networks=networks, **options)
+
+
+def test_a_choice_lasts_a_skill_and_stands_where_it_was_made():
+    agent, rng = make(), np.random.default_rng(0)
+    actor = jax.tree.map(np.asarray, agent.actor(agent.init(jax.random.key(0))))
+    memory, chosen = agent.begin(rng), []
+    for _ in range(9):
+        turn = Turn(plain(np.zeros(1, np.float32)), rng, "train")
+        decision, memory = agent.act(actor, memory, turn)
+        chosen.append(decision.chosen is not None)
+        assert np.abs(decision.action).max() <= 1
+    assert chosen == [True, False, False, False, True, False, False, False, True]
+
+
+def test_a_task_that_one_skill_solves_is_solved():
+    """One choice, then over: the reward is what the first action is."""
+    agent = make(target_divergence=20.0)
+    state, update = jax.jit(agent.init)(jax.random.key(0)), jax.jit(agent.update)
+    rng = np.random.default_rng(0)
+    latents = rng.uniform(-1, 1, (4000, 2)).astype(np.float32)
+    zero = jnp.zeros((1,)) - fitted().frame.state_mean
+    start = zero / fitted().frame.state_deviation
+    decode = jax.vmap(lambda z: jnp.clip(fitted().model.step(REACH * z, start), -1, 1))
+    rewards = np.asarray(decode(latents))[:, 0]
+    replay = EpisodeReplay(9000, Sizes(1, 2))
+    for latent, reward in zip(latents, rewards, strict=True):
+        replay.begin(_at_zero())
+        replay.add(latent, float(reward), _at_zero(), terminated=True)
+    for i in range(300):
+        batch = replay.sample(np.random.default_rng(i), (64,))
+        state, metrics = update(state, batch, jax.random.key(i))
+    actor = jax.tree.map(np.asarray, agent.actor(state))
+    controller = agent.controller(actor)
+    memory = controller.begin(rng)
+    action, _ = controller.act(memory, plain(np.zeros(1, np.float32)), rng)
+    assert action[0] > 0.9
+    assert np.isfinite(float(metrics["losses/kl"]))
+
+
+def test_the_temperature_rises_where_the_divergence_exceeds_its_target():
+    batch = random_batch(16, obs=1, action=2)
+    for target, sign in ((1e-6, 1), (1e8, -1)):
+        agent = make(target_divergence=target)
+        state = agent.init(jax.random.key(0))
+        policy = state.policy
+        moved = jax.tree.map(lambda x: x + 0.1, policy.net.biases)
+        policy = eqx.tree_at(lambda p: p.net.biases, policy, moved)
+        after, _ = jax.jit(agent.update)(
+            state._replace(policy=policy), batch, jax.random.key(1)
+        )
+        assert np.sign(float(after.log_alpha)) == sign
+    feature = jnp.zeros((1, 1))
+    assert float(agent._divergence(agent.start, feature)[0]) == pytest.approx(0)
+    both = policy(feature[0]), agent.start(feature[0])
+    known = gaussian_kl(*both[0], *both[1])
+    assert float(agent._divergence(policy, feature)[0]) == pytest.approx(float(known))
+
+
+def test_what_is_refused():
+    data = recordings()
+    with pytest.raises(SfpError, match="no episode has the 10 actions of a skill"):
+        sfp.fit(data, model="skills")
+    blind = assemble(
+        [{"actions": np.zeros((20, 1), np.float32) + i} for i in (0, 1)],
+        source="blind",
+        low=-np.ones(1),
+        high=np.ones(1),
+    )
+    with pytest.raises(SfpError, match="blind has no observations"):
+        sfp.fit(blind, model="skills", batch=2)
+
+
+def _at_zero():
+    zero, none = np.zeros(1, np.float32), np.zeros(0, np.float32)
+    return TimeStep(zero, none, none, none)
