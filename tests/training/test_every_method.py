@@ -20,6 +20,7 @@ from sfp.errors import Interrupted, SfpError
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.gaussian import Gaussian
+from sfp.priors.models import Maker
 from sfp.priors.realnvp import PARROT, RealNVP
 from sfp.priors.skills import Skills
 from sfp.training import loop
@@ -52,7 +53,9 @@ def flow(context):
 
 
 def skills():
-    return Skills(2, 4, key=jax.random.key(1), horizon=7, latent=3, width=8)
+    maker = Maker(Skills, '{"horizon": 7, "latent": 3, "width": 8}')
+    made = around(maker(2, 4, key=jax.random.key(1)), state=4)
+    return replace(made, maker=maker)
 
 
 KINDS = {
@@ -67,7 +70,7 @@ KINDS = {
     "parrot-state": lambda: dict(prior=around(flow(4), state=4)),
     "parrot-action": lambda: dict(prior=around(flow(2), past=1)),
     "sac-kl": lambda: dict(prior=around(Gaussian(2, 2, key=jax.random.key(1)), past=1)),
-    "spirl": lambda: dict(prior=around(skills(), state=4)),
+    "spirl": lambda: dict(prior=skills()),
     "sac-pink": lambda: dict(noise_horizon=20),
     "sac-ou": dict,
     "sac-zeta": dict,
