@@ -20,7 +20,7 @@ from sfp.experiments.plan import Overrides, make_plan
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.experiments.variants import VARIANTS
 from sfp.exploration.explorers import EXPLORERS
-from sfp.priors.models import MODELS
+from sfp.priors.models import known_models
 from sfp.priors.store import find_shipped, shipped
 
 FIVE = {"SFP", "SAC", "SAC+BC", "SAC-PolyRL", "PARROT-state"}
@@ -188,7 +188,7 @@ def test_every_variant_can_be_run(name):
     wants = {"prior": variant.prior is not None, "data": variant.data}
     assert wants == {kind: method.takes == kind for kind in wants}
     recipe = PriorRecipe(Recording("room"), **(variant.prior or {}))
-    assert recipe.model in MODELS
+    assert recipe.model in known_models()
     assert any(name in experiment.cells for experiment in EXPERIMENTS.values())
     if not wants["prior"]:
         get_method(variant.method, (), "data" if variant.data else None)
