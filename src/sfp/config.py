@@ -27,6 +27,7 @@ STANDARD: dict[str, Any] = {
     "td_value": "sampled",
     "commit": 1.0,
     "scout": 0,
+    "mixing_gradient_scale": 1e-9,
 }
 """The settings that a method may have defaults of its own for, as the paper has them.
 
@@ -172,7 +173,8 @@ class Mixture:
         mixing_width: hidden units of Λ.
         mixing_depth: hidden layers of Λ.
         mixing_gradient_scale: Λ's gradients are scaled by this in front of Adam, whose
-            ε of 1e-8 then dominates: it acts like plain descent with a small step.
+            ε of 1e-8 then dominates: it acts like plain descent with a small step. By
+            default 1e-9, and 1e-7 on gym-mujoco (the paper).
         mixing_fixed: keep λ at this value instead of learning Λ.
         mixing_loss_at: where Λ's loss is taken: `state` is s_t (the paper), `next` is
             s_{t+n} (the authors' code).
@@ -196,7 +198,7 @@ class Mixture:
     mixing_start: float = 0.95
     mixing_width: int = 128
     mixing_depth: int = 2
-    mixing_gradient_scale: float = 1e-9
+    mixing_gradient_scale: float | None = None
     mixing_fixed: float | None = None
     mixing_loss_at: LossAt = "state"
     context: Context = "executed"

@@ -25,7 +25,7 @@ from sfp.agents.losses import (
 )
 from sfp.agents.sac import SAC, Ahead, Features, SACState, descend, min_q, sample
 from sfp.agents.scout import Scout, ScoutState
-from sfp.config import Mixture, Networks, Schedule
+from sfp.config import Mixture, Networks, Schedule, settle
 from sfp.data.batch import Batch
 from sfp.data.replay import EpisodeReplay
 from sfp.envs.adapter import Environment
@@ -147,9 +147,9 @@ class SFP:
     @property
     def adam(self) -> optax.GradientTransformation:
         """Λ's optimiser."""
-        return optax.chain(
-            optax.scale(self.mixture.mixing_gradient_scale), self.sac.adam
-        )
+        scale = settle(self.mixture, {}).mixing_gradient_scale
+        assert scale is not None
+        return optax.chain(optax.scale(scale), self.sac.adam)
 
     def init(self, key: PRNGKeyArray) -> SFPState:
         """SAC's networks from the same key; Λ's weights sum to `mixing_start`."""

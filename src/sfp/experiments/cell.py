@@ -12,6 +12,7 @@ from sfp.agents.methods import METHODS
 from sfp.config import DEFAULTS, STANDARD
 from sfp.documents import read_json
 from sfp.envs.parameters import slug
+from sfp.envs.registry import get_task
 from sfp.errors import SfpError
 from sfp.experiments.job import Words
 from sfp.experiments.recipes import PriorRecipe, Recording
@@ -76,7 +77,9 @@ class Cell:
 
     def _asked(self) -> dict[str, Any]:
         """All settings of the run, but those that depend on the suite."""
-        own = {**STANDARD, **METHODS[self.method].defaults}
+        method = METHODS[self.method]
+        by_suite = method.by_suite.get(get_task(self.task).suite, {})
+        own = {**STANDARD, **method.defaults, **by_suite}
         flat = _flat({**dict(self.settings), "steps": self.steps})
         filled = {k: own.get(k) if v is None else v for k, v in flat.items()}
         return {name: value for name, value in filled.items() if value is not None}
