@@ -100,12 +100,37 @@ class Memory(eqx.Module):
         return self.head.draw(uniform, self.remember(context))
 
     def in_numpy(self) -> Draw:
-        """`draw` for one context at a time, without JAX."""
-        plain = jax.tree.map(lambda leaf: np.asarray(leaf, np.float32), self)
-        draw = self.head.in_numpy()
-        return lambda uniform, context: draw(uniform, plain.remember(context))
+        """`draw` for one context at a time, without JAX.
+
+        `remember` with its arrays at hand: a module's attributes cost more to look up
+        than the products do.
+        """
+        arrays = [(_array(j.weights[0]), _array(j.biases[0])) for j in self.joins]
+        (first, first_bias), *others = arrays
+        draw, last = self.head.in_numpy(), RECENT * self.dims
+        blank = np.zeros(self.dims * 2 ** len(arrays), np.float32)
+
+        def sample(uniform: np.ndarray, context: np.ndarray) -> list[float]:
+            x = blank.copy()
+            x[len(x) - len(context) :] = context
+            x = x.reshape(-1, len(first)) @ first
+            x += first_bias
+            np.maximum(x, 0.0, out=x)
+            for weight, bias in others:
+                newer = x[1::2]
+                x = x.reshape(-1, len(weight)) @ weight
+                x += bias
+                np.maximum(x, 0.0, out=x)
+                x += newer
+            return draw(uniform, np.concatenate((x[0], context[-last:])))
+
+        return sample
 
     def temper(self, temperature: float) -> Memory:
         """The mixture's weights to the power 1/T, and its kernels √T as wide."""
         head = self.head.temper(temperature)
         return eqx.tree_at(lambda model: model.head, self, head)
+
+
+def _array(x: Any) -> np.ndarray:
+    return np.ascontiguousarray(np.asarray(x, np.float32))
