@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import sfp
-from probes import plain, random_batch
+from probes import linear_prior, plain
 from sfp.agents.base import Turn
 from sfp.agents.losses import gaussian_kl
+from sfp.agents.methods import get_method
 from sfp.agents.skilled import REACH, latent_policy
 from sfp.agents.spirl import SPIRL
 from sfp.config import Networks
@@ -133,22 +134,16 @@ def test_a_task_that_one_skill_solves_is_solved():
 
 
 def test_the_temperature_rises_where_the_divergence_exceeds_its_target():
-    batch = random_batch(16, obs=1, action=2)
-    for target, sign in ((1e-6, 1), (1e8, -1)):
+    for target, sign in ((1.0, 1), (10.0, -1)):
         agent = make(target_divergence=target)
         state = agent.init(jax.random.key(0))
-        policy = state.policy
-        moved = jax.tree.map(lambda x: x + 0.1, policy.net.biases)
-        policy = eqx.tree_at(lambda p: p.net.biases, policy, moved)
-        after, _ = jax.jit(agent.update)(
-            state._replace(policy=policy), batch, jax.random.key(1)
-        )
+        after = agent._tune(state, jnp.full(8, 3.0))
         assert np.sign(float(after.log_alpha)) == sign
-    feature = jnp.zeros((1, 1))
-    assert float(agent._divergence(agent.start, feature)[0]) == pytest.approx(0)
-    both = policy(feature[0]), agent.start(feature[0])
-    known = gaussian_kl(*both[0], *both[1])
-    assert float(agent._divergence(policy, feature)[0]) == pytest.approx(float(known))
+    feature, start = jnp.zeros((1, 1)), agent.start
+    assert float(agent._divergence(start, feature)[0]) == pytest.approx(0)
+    moved = eqx.tree_at(lambda p: p.net.biases[-1], start, start.net.biases[-1] + 0.1)
+    known = gaussian_kl(*moved(feature[0]), *start(feature[0]))
+    assert float(agent._divergence(moved, feature)[0]) == pytest.approx(float(known))
 
 
 def test_what_is_refused():
@@ -163,6 +158,10 @@ def test_what_is_refused():
     )
     with pytest.raises(SfpError, match="blind has no observations"):
         sfp.fit(blind, model="skills", batch=2)
+    with pytest.raises(SfpError, match="sfp takes a prior over single actions"):
+        get_method("sfp", (fitted(),))
+    with pytest.raises(SfpError, match="spirl needs skills, received a Linear"):
+        get_method("spirl", (linear_prior(),))
 
 
 def _at_zero():
