@@ -10,6 +10,7 @@ import numpy as np
 
 from sfp.config import Schedule
 from sfp.envs.adapter import Environment
+from sfp.envs.vector import Alone
 from sfp.training.loop import compile_updates
 from sfp.training.rollout import Rollout
 
@@ -28,7 +29,7 @@ class Ours:
         self.replay = agent.replay(schedule, self.environment)
         self.state = jax.jit(agent.init)(jax.random.key(0))
         self.rollout = Rollout(
-            self.environment,
+            Alone(self.environment),
             agent,
             self.replay,
             seed=0,

@@ -55,6 +55,8 @@ class Schedule:
             been made up for; 1 never makes up for them.
         iteration: environment steps, then as many updates.
         update_every: environment steps per update; 1 is one update per step.
+        envs: environments that are stepped together; each has an equal share of every
+            iteration and of the replay.
         batch: transitions per update.
         n_step: rewards summed before the critic is asked.
         gamma: discount per step.
@@ -82,6 +84,7 @@ class Schedule:
     catch_up: int | None = None
     iteration: int = 50
     update_every: int = 1
+    envs: int = 1
     batch: int = 100
     n_step: int = 10
     gamma: float = 0.99
@@ -96,7 +99,7 @@ class Schedule:
     solved_at: float | None = None
 
     def __post_init__(self):
-        counts = ("steps", "iteration", "batch", "n_step", "eval_every")
+        counts = ("steps", "iteration", "envs", "batch", "n_step", "eval_every")
         counts += ("eval_episodes", "log_every", "checkpoint_every")
         at_least(1, **{name: getattr(self, name) for name in counts})
         at_least(1, update_every=self.update_every)
@@ -116,10 +119,17 @@ class Schedule:
                 f"expected steps of at least a batch ({self.batch}), received "
                 f"{self.steps}."
             )
-        if self.capacity < max(3, self.batch):
+        if self.iteration % self.envs:
+            near = max(self.envs, self.iteration - self.iteration % self.envs)
             raise SfpError(
-                f"expected a capacity of at least a batch ({self.batch}), received "
-                f"{self.capacity}."
+                f"expected an iteration that is a multiple of envs ({self.envs}), "
+                f"received {self.iteration}: {near} would do."
+            )
+        if self.capacity < max(3, self.batch) * self.envs:
+            each = f" for each of {self.envs} environments" if self.envs > 1 else ""
+            raise SfpError(
+                f"expected a capacity of at least a batch ({self.batch}){each}, "
+                f"received {self.capacity}."
             )
         if self.hindsight is not None and not 0.0 <= self.hindsight < float("inf"):
             raise SfpError(

@@ -23,7 +23,7 @@ from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
 from sfp.errors import Interrupted, SfpError
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.log import read_table
-from sfp.training.rollout import episode_seed
+from sfp.training.running import episode_seed
 
 pytestmark = pytest.mark.slow
 
@@ -400,7 +400,7 @@ def test_training_never_meets_the_tests(monkeypatch):
     seeds = [episode_seed(0, episode) for episode in range(1000)]
     assert len(set(seeds)) == 1000
     monkeypatch.setattr(
-        "sfp.training.rollout.TEST_SEEDS", range(seeds[3], seeds[3] + 1)
+        "sfp.training.running.TEST_SEEDS", range(seeds[3], seeds[3] + 1)
     )
     assert episode_seed(0, 3) == seeds[3] + 2**31
     assert episode_seed(0, 4) == seeds[4]

@@ -25,6 +25,7 @@ def train(
     match: str | None = None,
     resume: bool = False,
     threads: int = 1,
+    vector: Literal["async", "sync"] = "async",
     track: Literal["wandb", "trackio"] | None = None,
     json: bool = False,
     schedule: Schedule = Schedule(),  # noqa: B008
@@ -61,6 +62,8 @@ def train(
         resume: resume the run in --out.
         threads: threads of JAX; two runs with one thread each are faster than one run
             with two.
+        vector: with --envs 2 or more, `async` gives every environment a process of its
+            own, `sync` lets them share one; the results are the same.
         track: also send all metrics to this tracker.
         json: print one JSON document.
         schedule: Steps, exploration, updates, evaluations.
@@ -94,6 +97,7 @@ def train(
             match=match,
             out=out,
             resume=resume,
+            vector=vector,
             listeners=(listen, *sent),
             progress=pulse,
             report=prepared,

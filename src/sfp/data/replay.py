@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -109,6 +110,11 @@ class EpisodeReplay:
         self.count = 0
         self.episodes = 0
 
+    @property
+    def lanes(self) -> "list[EpisodeReplay]":
+        """The replays of several environments (`Lanes`): there is this one."""
+        return [self]
+
     def __len__(self) -> int:
         """Transitions that can be sampled."""
         first = max(0, self.count - self.capacity)
@@ -151,13 +157,17 @@ class EpisodeReplay:
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
         """Transitions drawn uniformly, with replacement, all of them at once."""
-        t = self._draw(rng, int(np.prod(shape)))
+        return as_batch(self.draw(rng, int(np.prod(shape))), shape)
+
+    def draw(self, rng: np.random.Generator, count: int) -> dict[str, Any]:
+        """The parts of a batch, one row per transition."""
+        t = self._draw(rng, count)
         last = self._last[self._episode(t)]
         length = np.minimum(self.n_step, last - t)
         goal = self._goals(rng, t, last)
         reward = self._returns(t, length, goal).astype(np.float32)
         proposals = self._proposals(rng, t), self._proposals(rng, t + length)
-        return self._batch(shape, t, t + length, goal, reward, proposals)
+        return self._parts(t, t + length, goal, reward, proposals)
 
     def sample_novel(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
         """The same, but the reward is the novelty of s_{t+m}, and goals are the true.
@@ -165,29 +175,53 @@ class EpisodeReplay:
         `next_proposal` holds the whole bank. Places are achieved goals where there are
         goals, otherwise states.
         """
-        t = self._draw(rng, int(np.prod(shape)))
-        after = np.minimum(t + self.n_step, self._last[self._episode(t)])
-        first = max(0, self.count - self.capacity)
-        seen = rng.integers(first, self.count, size=SEEN)
-        place = "achieved" if self.sizes.goal else "obs"
-        itself = after[:, None] == seen[None]
-        reward = novelty(self._at(place, after), self._at(place, seen), itself)
-        proposals = np.zeros((len(t), 0), np.float32), self._at("bank", after)
-        return self._batch(shape, t, after, self._at("goal", t), reward, proposals)
+        return as_batch(self.draw_novel(rng, int(np.prod(shape))), shape)
 
-    def _batch(
+    def draw_novel(
         self,
-        shape: tuple[int, ...],
+        rng: np.random.Generator,
+        count: int,
+        seen: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> dict[str, Any]:
+        """The parts of `sample_novel`; `seen` are places of other replays too.
+
+        Args:
+            rng: the randomness.
+            count: of transitions.
+            seen: time steps of this replay, -1 for another's, and their places.
+        """
+        t = self._draw(rng, count)
+        after = np.minimum(t + self.n_step, self._last[self._episode(t)])
+        steps, places = seen or self.places(rng, SEEN)
+        itself = after[:, None] == steps[None]
+        reward = novelty(self._at(self._place, after), places, itself)
+        proposals = np.zeros((len(t), 0), np.float32), self._at("bank", after)
+        return self._parts(t, after, self._at("goal", t), reward, proposals)
+
+    def places(
+        self, rng: np.random.Generator, count: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Time steps that are kept, and where they were."""
+        first = max(0, self.count - self.capacity)
+        t = rng.integers(first, self.count, size=count)
+        return t, self._at(self._place, t)
+
+    @property
+    def _place(self) -> str:
+        return "achieved" if self.sizes.goal else "obs"
+
+    def _parts(
+        self,
         t: np.ndarray,
         after: np.ndarray,
         goal: np.ndarray,
         reward: np.ndarray,
         proposals: tuple[np.ndarray, np.ndarray],
-    ) -> Batch:
+    ) -> dict[str, Any]:
         episode = self._episode(t)
         ended = self._terminated[episode] & (after == self._last[episode])
         discount = np.where(ended, 0.0, self.gamma ** (after - t))
-        batch = dict(
+        return dict(
             obs=self._observed(t, goal),
             action=self._at("action", t),
             reward=reward,
@@ -198,10 +232,6 @@ class EpisodeReplay:
             proposal=proposals[0],
             next_proposal=proposals[1],
         )
-        arrays = jax.tree.map(
-            lambda x: jnp.asarray(x.reshape(*shape, *x.shape[1:])), batch
-        )
-        return Batch(**arrays)
 
     def _observed(self, t: np.ndarray, goal: np.ndarray) -> Obs:
         none = np.zeros((len(t), 0, 0, 0), np.uint8)
@@ -313,3 +343,9 @@ class EpisodeReplay:
         if not self.sizes.bank:
             return np.zeros((len(t), 0), np.float32)
         return bank[t % self.capacity, rng.integers(self.sizes.bank, size=len(t))]
+
+
+def as_batch(parts: dict[str, Any], shape: tuple[int, ...]) -> Batch:
+    """Drawn transitions with these axes in front, in JAX."""
+    arrays = jax.tree.map(lambda x: jnp.asarray(x.reshape(*shape, *x.shape[1:])), parts)
+    return Batch(**arrays)

@@ -142,10 +142,8 @@ class Environment:
         """Execute an action of [-1, 1]."""
         self._steps += 1
         self._where = f"at step {self._steps} of the episode with seed {self._seed}"
-        scale = ActionScale(self.low, self.high)
-        scaled = as_type(scale.execute(action), self._dtype)
         observation, reward, terminated, truncated, info = self._unpacked(
-            5, self._call(self.env.step, scaled.reshape(self._shape))
+            5, self._call(self.env.step, self.executed(action))
         )
         success = self._success(info)
         ended = self._flag("terminated", terminated)
@@ -156,6 +154,12 @@ class Environment:
             self._flag("truncated", truncated) and not ended,
             success,
         )
+
+    def executed(self, action: np.ndarray) -> np.ndarray:
+        """An action of [-1, 1] as the environment takes it."""
+        scale = ActionScale(self.low, self.high)
+        scaled = as_type(scale.execute(action), self._dtype)
+        return scaled.reshape(self._shape)
 
     @property
     def can_relabel(self) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sfp.arrays import load_tree, save_tree
+from sfp.data.lanes import Replay
 from sfp.data.replay import EpisodeReplay
 from sfp.documents import read_json
 from sfp.errors import SfpError
@@ -29,9 +30,10 @@ KEPT = 2
 class Checkpoints:
     """The `checkpoint` folder of a run.
 
-    `step-N/` holds networks, optimisers and the running episode; `replay/A-B` the
+    `step-N/` holds networks, optimisers and the running episodes; `replay/A-B` the
     moments A to B of the replay, each written once. The newest moment has no action yet
-    and is written again by the next piece. Every file carries its digest; `verified` is
+    and is written again by the next piece. The replays of further environments are in
+    `replay-1`, `replay-2` and so on. Every file carries its digest; `verified` is
     False once a run has gone on from a checkpoint of an earlier version, without them.
 
     Args:
@@ -39,7 +41,7 @@ class Checkpoints:
     """
 
     def __init__(self, folder: Path):
-        self.folder, self._pieces = folder, folder / "replay"
+        self.folder = folder
         self.verified = True
 
     def steps(self) -> list[int]:
@@ -58,22 +60,24 @@ class Checkpoints:
         verify_checksums(folder, "meta.json", "state.safetensors")
         return read_json(folder / "meta.json")
 
-    def save(
-        self, step: int, tree: Any, meta: dict[str, Any], replay: EpisodeReplay
-    ) -> None:
+    def save(self, step: int, tree: Any, meta: dict[str, Any], replay: Replay) -> None:
         """Write the checkpoint of a step; only the one before is kept too."""
-        self._save_replay(replay)
-        meta = meta | {"count": replay.count, "episodes": replay.episodes}
+        for lane, held in enumerate(replay.lanes):
+            self._save_replay(held, lane)
+        first, *others = replay.lanes
+        meta = meta | {"count": first.count, "episodes": first.episodes}
+        if others:
+            meta["lanes"] = [[lane.count, lane.episodes] for lane in others]
         meta["verified"] = self.verified
         with atomic_folder(self.folder / f"step-{step:09d}", force=True) as draft:
             save_tree(draft / "state.safetensors", tree)
             (draft / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
-        self._prune(replay.capacity)
+        self._prune(first.capacity)
 
     def load(
         self,
         like: Any,
-        replay: EpisodeReplay,
+        replay: Replay,
         check: Callable[[dict[str, Any]], None] = lambda meta: None,
     ) -> tuple[Any, dict[str, Any]] | None:
         """The newest checkpoint that is whole, the replay filled; None without any.
@@ -87,21 +91,24 @@ class Checkpoints:
             check: raises if the run's tables are not those of a checkpoint's numbers.
         """
         sweep_all(self.folder)
-        sweep_all(self._pieces)
+        for lane in range(len(replay.lanes)):
+            sweep_all(self._pieces(lane))
         damage, found = [], list(reversed(self.steps()))
         for step in found:
             folder = self.folder / f"step-{step:09d}"
             try:
                 meta = self.meta(step)
                 tree = load_tree(folder / "state.safetensors", like(meta))
-                self._load_replay(replay, meta)
+                lanes = zip(replay.lanes, _counts(meta), strict=True)
+                for lane, (held, counts) in enumerate(lanes):
+                    self._load_replay(held, lane, *counts, meta)
                 check(meta)
             except (SfpError, OSError, ValueError, KeyError, TypeError) as error:
                 damage.append(f"the checkpoint of step {step} cannot be read ({error})")
                 continue
             for damaged in damage:
                 warnings.warn(f"{damaged}: going back to step {step}.", stacklevel=2)
-            self._forget_after(step, meta["count"])
+            self._forget_after(step, [count for count, _ in _counts(meta)])
             self.verified = meta.get("verified", False)
             return tree, meta
         if damage:
@@ -109,26 +116,37 @@ class Checkpoints:
                 f"no checkpoint in {self.folder} is whole: {'; '.join(damage)}. To "
                 "begin anew choose another --out, or delete that folder."
             )
-        replay.clear()
-        self._forget_after(-1, -1)
+        for held in replay.lanes:
+            held.clear()
+        self._forget_after(-1, [-1 for _ in replay.lanes])
         return None
 
-    def _save_replay(self, replay: EpisodeReplay) -> None:
+    def _pieces(self, lane: int) -> Path:
+        return self.folder / (f"replay-{lane}" if lane else "replay")
+
+    def _save_replay(self, replay: EpisodeReplay, lane: int) -> None:
         """The time steps since the last piece.
 
         The newest has no action yet, and the reward of the one before it grows while
         a choice goes on: both are written again.
         """
-        stop = max((stop for _, stop, _ in self._ranges()), default=0)
+        stop = max((stop for _, stop, _ in self._ranges(lane)), default=0)
         if stop == replay.count:
             return
         first = max(stop - 2, 0, replay.count - replay.capacity)
-        path = self._pieces / f"{first:012d}-{replay.count:012d}.safetensors"
+        path = self._pieces(lane) / f"{first:012d}-{replay.count:012d}.safetensors"
         with atomic_file(path) as draft:
             save_tree(draft, replay.piece(first))
 
-    def _load_replay(self, replay: EpisodeReplay, meta: dict[str, Any]) -> None:
-        count, ranges = meta["count"], self._ranges()
+    def _load_replay(
+        self,
+        replay: EpisodeReplay,
+        lane: int,
+        count: int,
+        episodes: int,
+        meta: dict[str, Any],
+    ) -> None:
+        ranges = self._ranges(lane)
         sealed = meta.get("verified", False)
         replay.clear()
         wanted = max(0, count - replay.capacity)
@@ -142,12 +160,12 @@ class Checkpoints:
             wanted = stop - 1  # the newest one is written again by the next piece
         if wanted != count - 1:
             raise SfpError(f"the replay lacks time steps {wanted + 1} to {count}")
-        replay.restore(count, meta["episodes"])
+        replay.restore(count, episodes)
 
-    def _ranges(self) -> list[tuple[int, int, Path]]:
+    def _ranges(self, lane: int = 0) -> list[tuple[int, int, Path]]:
         """First and stop of every piece, in order."""
         found = []
-        for path in sorted(self._pieces.glob("*.safetensors")):
+        for path in sorted(self._pieces(lane).glob("*.safetensors")):
             first, _, stop = path.stem.partition("-")
             if first.isdecimal() and stop.isdecimal():
                 found.append((int(first), int(stop), path))
@@ -160,19 +178,30 @@ class Checkpoints:
                 shutil.rmtree(self.folder / f"step-{step:09d}")
             oldest = self.steps()[0]
             try:
-                needed = self.meta(oldest)["count"] - capacity
+                needed = [count - capacity for count, _ in _counts(self.meta(oldest))]
             except (SfpError, OSError, ValueError, KeyError, TypeError):
                 return  # damaged: when it goes, its pieces go too
-            for _, stop, path in self._ranges():
-                if stop <= needed:
-                    path.unlink()
+            for lane, least in enumerate(needed):
+                for _, stop, path in self._ranges(lane):
+                    if stop <= least:
+                        path.unlink()
 
-    def _forget_after(self, step: int, count: int) -> None:
+    def _forget_after(self, step: int, counts: list[int]) -> None:
         """Remove what was written after a checkpoint that is gone on from."""
         with disk_errors(self.folder):
             for later in self.steps():
                 if later > step:
                     shutil.rmtree(self.folder / f"step-{later:09d}")
-            for _, stop, path in self._ranges():
-                if stop > count:
-                    path.unlink()
+            for lane, count in enumerate(counts):
+                for _, stop, path in self._ranges(lane):
+                    if stop > count:
+                        path.unlink()
+
+
+def _counts(meta: dict[str, Any]) -> list[tuple[int, int]]:
+    """Time steps and episodes that each replay has seen, of a checkpoint's numbers."""
+    lanes = [(meta["count"], meta["episodes"]), *meta.get("lanes", ())]
+    for lane in lanes:
+        if not (len(lane) == 2 and all(isinstance(number, int) for number in lane)):
+            raise TypeError(f"a lane is {str(lane)[:40]!r}")
+    return [(count, episodes) for count, episodes in lanes]

@@ -15,9 +15,10 @@ from sfp.agents.base import Agent, AsItActs, Metrics, Mixes, Seeker
 from sfp.agents.own import check_update
 from sfp.config import Schedule
 from sfp.data.batch import Batch
-from sfp.data.replay import EpisodeReplay
+from sfp.data.lanes import Replay
 from sfp.envs.adapter import Environment
 from sfp.envs.solved import Solved
+from sfp.envs.vector import Alone, Environments
 from sfp.errors import Interrupted, SfpError
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import evaluate
@@ -30,24 +31,27 @@ def train(
     agent: Agent,
     environment: Environment,
     test_environment: Environment,
-    replay: EpisodeReplay,
+    replay: Replay,
     log: Log,
     *,
     schedule: Schedule,
     seed: int,
+    several: Environments | None = None,
     checkpoints: Checkpoints | None = None,
     interrupted: Callable[[], bool] = lambda: False,
     progress: Callable[[int], None] = lambda step: None,
 ) -> Any:
     """Run Algorithm 1 to its end, from the last checkpoint if there is one.
 
-    Returns the agent's state.
+    If there are `several` environments, they are acted in, in place of `environment`,
+    which says what they are like. Returns the agent's state.
     """
     init_key, rollout_key, update_key = jax.random.split(jax.random.key(seed), 3)
     prepare_key = jax.random.fold_in(init_key, 1)
     state = compile_init(agent)(init_key)
+    acted_in = several or Alone(environment)
     rollout = Rollout(
-        environment, agent, replay, seed=seed, key=rollout_key, schedule=schedule
+        acted_in, agent, replay, seed=seed, key=rollout_key, schedule=schedule
     )
     schedule = rollout.schedule
     owed = 0
@@ -57,13 +61,13 @@ def train(
         rollout.check(meta)
         if not isinstance(meta.get("owed", 0), int) or meta.get("owed", 0) < 0:
             raise TypeError(f"owed is {str(meta['owed'])[:40]!r}")
-        return _tree(state, rollout, meta)
+        return {"state": state} | rollout.arrays(meta)
 
     saved = checkpoints.load(like, replay, log.check) if checkpoints else None
     if saved:
         tree, meta = saved
         state = jax.tree.map(jnp.asarray, tree["state"])
-        rollout.restore(meta, tree["memory"], tree["actions"])
+        rollout.restore(meta, tree)
         owed = meta.get("owed", 0)
     else:
         state = agent.prepare(state, prepare_key)
@@ -77,9 +81,9 @@ def train(
     def save() -> None:
         _check_state(state, rollout.step, checkpoints)
         if checkpoints:
-            meta = rollout.saved() | {"actions": len(rollout.actions), "owed": owed}
-            meta["tables"] = log.sync()
-            checkpoints.save(rollout.step, _tree(state, rollout, meta), meta, replay)
+            meta = rollout.saved() | {"owed": owed, "tables": log.sync()}
+            tree = {"state": state} | rollout.arrays(meta)
+            checkpoints.save(rollout.step, tree, meta, replay)
 
     def done() -> bool:
         solved = schedule.until_solved and solved_at(log.rows["eval"], rule) is not None
@@ -167,14 +171,6 @@ def _scanned(
         return state, {name: value.mean() for name, value in metrics.items()}
 
     return jax.jit(updates, donate_argnums=0)
-
-
-def _tree(state: Any, rollout: Rollout, meta: dict[str, Any]) -> dict[str, Any]:
-    """What a checkpoint holds as arrays."""
-    actions = np.zeros((meta["actions"], rollout.environment.spec.action), np.float32)
-    if len(rollout.actions) == len(actions) > 0:
-        actions = np.stack(rollout.actions)
-    return {"state": state, "memory": rollout.memory, "actions": actions}
 
 
 def _passed(step: int, every: int, iteration: int) -> bool:

@@ -1,108 +1,104 @@
-"""Acting in the environment: one running episode, its memory and its log."""
+"""Acting in the environments: the running episodes and their log."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from sfp.agents.base import Agent, Memory, Mixes, Phase, Turn
+from sfp.agents.base import Agent, Mixes, Phase, Turn
 from sfp.config import Schedule, settle
-from sfp.data.replay import EpisodeReplay, TimeStep
-from sfp.envs.adapter import Environment, Observed, Outcome
-from sfp.errors import SfpError
-from sfp.training.evaluate import TEST_SEEDS
+from sfp.data.lanes import Replay
+from sfp.envs.adapter import Outcome
+from sfp.envs.vector import Environments
+from sfp.training.running import SAVED, Running, episode_seed, play_again
 
-
-def episode_seed(seed: int, episode: int) -> int:
-    """The seed of a training episode: 31 bits, of the run's seed and its number.
-
-    Never one of a test episode.
-    """
-    drawn = int(np.random.SeedSequence([seed, 1, episode]).generate_state(1)[0] >> 1)
-    return drawn + 2**31 if drawn in TEST_SEEDS else drawn
-
-
-SAVED: dict[str, Any] = {
-    "step": int,
-    "episode": int,
-    "actions": int,
-    "total": int | float,
-    "success": bool | float | None,
-    "pending": dict,
-    "exact": bool,
-}
+SHARED: dict[str, Any] = {"step": int, "pending": dict, "exact": bool}
 """What a checkpoint says of a rollout, and of which types."""
 
 
 class Rollout:
-    """The running episode.
+    """The running episodes, one in each environment.
 
     All randomness is a function of the run's seed and of the step or episode, so that a
     resumed run needs no random state.
 
     Args:
-        environment: to act in.
+        environments: to act in.
         agent: who acts.
-        replay: gets every time step at which the agent chooses.
+        replay: gets every time step at which the agent chooses; it has a lane for each
+            environment.
         seed: of the run.
         key: for the proposals that the replay keeps.
         schedule: says how long the warm-up lasts, and who acts in it.
 
     Attributes:
+        ended: how many episodes have ended.
         first_reward: the step of the first reward above 0, or the first success.
     """
 
     def __init__(
         self,
-        environment: Environment,
+        environments: Environments,
         agent: Agent,
-        replay: EpisodeReplay,
+        replay: Replay,
         *,
         seed: int,
         key: PRNGKeyArray,
         schedule: Schedule,
     ):
-        self.environment, self.replay, self.seed = environment, replay, seed
+        self.environments, self.replay, self.seed = environments, replay, seed
         self.schedule = settle(schedule, {})
         self.first_reward: int | None = None
         self.agent, self._key = agent, key
         self._propose = jax.jit(agent.propose)
         self._shows_states = isinstance(agent, Mixes) and agent.sees_states
-        self.step = self.episode = 0
-        self.memory: Memory = agent.begin(np.random.default_rng(0))
-        self.actions: list[np.ndarray] = []
+        self.step = self.ended = 0
+        blank = agent.begin(np.random.default_rng(0))
+        self.running = [Running(i, lane, blank) for i, lane in enumerate(replay.lanes)]
         self.pending: dict[str, list[float]] = {}
-        self.total, self.success = 0.0, None
         self.told = self._warned = False
         self.exact = True
-        self._observed: Observed | None = None
 
     def explore(self, actor: Any, count: int) -> None:
-        """Some steps of Algorithm 1, lines 4 to 11."""
+        """Some steps of Algorithm 1, lines 4 to 11; each environment has its share."""
         rng = np.random.default_rng([self.seed, 3, self.step])
-        actor, first = jax.tree.map(np.asarray, actor), self.replay.count
-        if self._observed is None:
-            self._new_episode(rng)
-        for _ in range(count):
-            assert self._observed is not None
-            turn = Turn(self._observed.obs, rng, self._phase())
-            decision, self.memory = self.agent.act(actor, self.memory, turn)
-            outcome = self.environment.step(decision.action)
+        actor = jax.tree.map(np.asarray, actor)
+        firsts = [one.replay.count for one in self.running]
+        share = count // len(self.running)
+        self._begin([one for one in self.running if one.observed is None], rng)
+        for _ in range(share):
+            self._step(actor, rng)
+        if self.replay.sizes.bank:
+            for lane, first in enumerate(firsts):
+                self._fill_bank(lane, first, share + 2)
+
+    def _step(self, actor: Any, rng: np.random.Generator) -> None:
+        """One step in every environment."""
+        decisions, phase = [], self._phase()
+        for one in self.running:
+            assert one.observed is not None
+            turn = Turn(one.observed.obs, rng, phase)
+            decision, one.memory = self.agent.act(actor, one.memory, turn)
+            decisions.append(decision)
+        outcomes = self.environments.step([d.action for d in decisions])
+        over = []
+        for one, decision, outcome in zip(
+            self.running, decisions, outcomes, strict=True
+        ):
             self.step += 1
-            self.actions.append(decision.action)
-            self._observed = outcome.observed
-            self._store(decision.chosen, outcome)
+            one.store(decision.action, decision.chosen, outcome)
             for name, value in decision.info.items():
                 self.note(name, value)
             self._account(outcome)
             if outcome.terminated or outcome.truncated:
-                self._end_episode(rng)
-        if self.replay.sizes.bank:
-            self._fill_bank(first, count + 2)
+                self._end(one)
+                over.append(one)
+        self._begin(over, rng)
 
     @property
     def warming(self) -> bool:
@@ -122,7 +118,7 @@ class Rollout:
     def summary(self) -> dict[str, float | None]:
         """A row of `train.csv` from what was noted since the last one."""
         noted, self.pending = self.pending, {}
-        row: dict[str, float | None] = {"charts/episodes": float(self.episode)}
+        row: dict[str, float | None] = {"charts/episodes": float(self.ended)}
         for name, values in noted.items():
             if name in self.agent.spread:
                 row[f"{name}/mean"] = float(np.mean(values))
@@ -132,55 +128,83 @@ class Rollout:
                 row[name] = float(np.mean(values))
         return row
 
-    def restore(self, saved: dict[str, Any], memory: Memory, actions: Any) -> None:
-        """Come back to a stored time step by playing its episode again.
+    def restore(self, saved: dict[str, Any], arrays: dict[str, Any]) -> None:
+        """Come back to a stored time step by playing its episodes again.
 
-        If the environment does not follow, a new episode begins and `exact` is False.
+        If an environment does not follow, a new episode begins and `exact` is False.
+
+        Args:
+            saved: what `saved` gave.
+            arrays: what `arrays` gave.
         """
-        self.step, self.episode = saved["step"], saved["episode"]
-        self.total, self.success = saved["total"], saved["success"]
+        self.step, self.ended = saved["step"], saved.get("ended", saved["episode"])
         self.told = saved.get("told", saved["success"] is not None)
         self.first_reward = saved.get("first_reward")
         self.pending = {k: list(v) for k, v in saved["pending"].items()}
-        self.memory = memory
-        self.actions, self.exact = list(np.asarray(actions)), saved["exact"]
-        self._observed = self._replayed()
-        if self._observed is not None:
+        self.exact = saved["exact"]
+        held = [arrays, *arrays.get("others", ())]
+        for one, told, part in zip(self.running, _each(saved), held, strict=True):
+            one.number, one.total = told["episode"], told["total"]
+            one.success, one.memory = told["success"], part["memory"]
+            one.actions = list(np.asarray(part["actions"]))
+        found = play_again(self.environments, self.running, self.seed)
+        for one, observed in zip(self.running, found, strict=True):
+            one.observed = observed
+        lost = [one for one in self.running if one.observed is None]
+        if not lost:
             return
         warnings.warn(
-            f"{self.environment.name} did not come back to the stored observation: "
+            f"{self.environments.name} did not come back to the stored observation: "
             "the run goes on with a new episode, but not bit for bit.",
             stacklevel=2,
         )
         self.exact = False
-        self.episode += 1  # `explore` begins it
+        for one in lost:
+            self._renumber(one)  # `explore` begins it
 
     @staticmethod
     def check(saved: dict[str, Any]) -> None:
         """Raise unless `restore` can work with this."""
-        for name, kind in SAVED.items():
-            if not isinstance(saved[name], kind):
+        rows = [(saved, SHARED), *((told, SAVED) for told in _each(saved))]
+        for told, kinds in rows:
+            for name, kind in kinds.items():
+                if not isinstance(told[name], kind):
+                    raise TypeError(f"{name} is {str(told[name])[:40]!r}")
+        for name in ("first_reward", "ended"):
+            if not isinstance(saved.get(name), int | None):
                 raise TypeError(f"{name} is {str(saved[name])[:40]!r}")
-        if not isinstance(saved.get("first_reward"), int | None):
-            raise TypeError(f"first_reward is {str(saved['first_reward'])[:40]!r}")
-        step, episode, actions = (saved[k] for k in ("step", "episode", "actions"))
-        if not (0 <= actions <= step < 2**62 and abs(episode) < 2**62):
-            raise ValueError(f"step {step} of episode {episode} after {actions}")
+        for told in _each(saved):
+            step, episode, actions = saved["step"], told["episode"], told["actions"]
+            if not (0 <= actions <= step < 2**62 and abs(episode) < 2**62):
+                raise ValueError(f"step {step} of episode {episode} after {actions}")
         for values in saved["pending"].values():
             np.asarray(values, np.float64).reshape(len(values))
 
     def saved(self) -> dict[str, Any]:
-        """What `restore` needs besides memory and actions."""
-        return {
+        """What `restore` needs besides arrays; of one environment it is flat."""
+        first, *others = self.running
+        shared = {
             "step": self.step,
-            "episode": self.episode,
-            "total": self.total,
-            "success": self.success,
             "told": self.told,
             "pending": self.pending,
             "exact": self.exact,
             "first_reward": self.first_reward,
         }
+        if others:
+            shared["others"] = [one.saved() for one in others]
+            shared["ended"] = self.ended
+        return first.saved() | shared
+
+    def arrays(self, saved: dict[str, Any]) -> dict[str, Any]:
+        """Memories and actions, of the sizes that `saved` tells."""
+        held, dims = [], self.agent.spec.action
+        for one, told in zip(self.running, _each(saved), strict=True):
+            actions = np.zeros((told["actions"], dims), np.float32)
+            if len(one.actions) == len(actions) > 0:
+                actions = np.stack(one.actions)
+            held.append({"memory": one.memory, "actions": actions})
+        first, *others = held
+        return first | ({"others": others} if others else {})
 
     def _phase(self) -> Phase:
         schedule = self.schedule
@@ -189,79 +213,54 @@ class Rollout:
             return "train"
         return "uniform" if schedule.warmup_by == "uniform" else "warmup"
 
-    def _replayed(self) -> Observed | None:
-        """What the stored actions lead to, if that is what they led to before."""
-        try:
-            observed = self.environment.reset(episode_seed(self.seed, self.episode))
-            for action in self.actions:
-                outcome = self.environment.step(action)
-                if outcome.terminated or outcome.truncated:
-                    return None
-                observed = outcome.observed
-        except SfpError:  # an environment that errs when it is not as it was
-            return None
-        newest, columns = self.replay.newest_step, self.replay.columns
-        shown = {"obs": observed.obs.state, "goal": observed.obs.goal}
-        shown |= {"achieved": observed.achieved, "image": observed.obs.image}
-        same = all(
-            np.array_equal(part, columns[name][newest])
-            for name, part in shown.items()
-            if name in columns
-        )
-        return observed if same else None
-
-    def _fill_bank(self, first: int, size: int) -> None:
+    def _fill_bank(self, lane: int, first: int, size: int) -> None:
         """Let the priors propose for new time steps, `size` at a time: one program."""
-        first = max(first, self.replay.count - self.replay.capacity)
-        histories = self.replay.histories(first, states=self._shows_states)
+        replay = self.running[lane].replay
+        first = max(first, replay.count - replay.capacity)
+        histories = replay.histories(first, states=self._shows_states)
         key, proposals = jax.random.fold_in(self._key, self.step), []
+        key = jax.random.fold_in(key, lane) if lane else key
         for start in range(0, len(histories), size):
             part = histories[start : start + size]
             padded = np.pad(part, ((0, size - len(part)), (0, 0)))
             drawn = self._propose(jax.random.fold_in(key, start), padded)
             proposals.append(np.asarray(drawn)[: len(part)])
-        self.replay.fill(first, np.concatenate(proposals))
+        replay.fill(first, np.concatenate(proposals))
 
-    def _new_episode(self, rng: np.random.Generator) -> None:
-        self._observed = self.environment.reset(episode_seed(self.seed, self.episode))
-        self.memory = self.agent.begin(rng)
-        self.actions, self.total, self.success = [], 0.0, None
-        self.replay.begin(self._time_step())
+    def _begin(self, them: Sequence[Running], rng: np.random.Generator) -> None:
+        """New episodes."""
+        which = {self.running.index(one): one for one in them}
+        seeds = {i: episode_seed(self.seed, one.number) for i, one in which.items()}
+        found = self.environments.reset(seeds) if seeds else {}
+        for i, observed in found.items():
+            which[i].begin(observed, self.agent.begin(rng))
 
-    def _end_episode(self, rng: np.random.Generator) -> None:
-        self.note("charts/episodic_return", self.total)
-        self.note("charts/episodic_length", float(len(self.actions)))
+    def _end(self, one: Running) -> None:
+        self.note("charts/episodic_return", one.total)
+        self.note("charts/episodic_length", float(len(one.actions)))
         if self.told:  # some environments speak of success only when there is one
-            self.note("charts/success_rate", float(bool(self.success)))
-        self.episode += 1
-        self._new_episode(rng)
+            self.note("charts/success_rate", float(bool(one.success)))
+        self._renumber(one)
+
+    def _renumber(self, one: Running) -> None:
+        """The next episode: the first ones have the numbers of their environments."""
+        self.ended += 1
+        one.number = self.ended + len(self.running) - 1
 
     def _account(self, outcome: Outcome) -> None:
         if outcome.terminated and self.replay.hindsight and not self._warned:
             self._warned = True
             warnings.warn(
-                f"{self.environment.name} ends episodes by itself: a goal given in "
+                f"{self.environments.name} ends episodes by itself: a goal given in "
                 "hindsight does not end them, so its value is not that of a true one "
                 "(docs/training.md).",
                 stacklevel=2,
             )
-        self.total += outcome.reward
         if self.first_reward is None and (outcome.reward > 0 or outcome.success):
             self.first_reward = self.step
-        if outcome.success is not None:
-            self.told, self.success = True, bool(self.success) or outcome.success
+        self.told = self.told or outcome.success is not None
 
-    def _store(self, chosen: np.ndarray | None, outcome: Outcome) -> None:
-        """A new choice, or more of what the last one led to."""
-        led_to, over = self._time_step(), outcome.terminated
-        if chosen is None:
-            self.replay.amend(outcome.reward, led_to, terminated=over)
-        else:
-            self.replay.add(chosen, outcome.reward, led_to, terminated=over)
 
-    def _time_step(self) -> TimeStep:
-        assert self._observed is not None
-        obs, history = self._observed.obs, self.memory.history.ravel()
-        return TimeStep(
-            obs.state, self._observed.achieved, obs.goal, history, obs.image
-        )
+def _each(saved: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is told of every running episode."""
+    return [saved, *saved.get("others", ())]

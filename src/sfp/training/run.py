@@ -15,6 +15,7 @@ from typing import Any
 import gymnasium as gym
 import jax
 import numpy as np
+from gymnasium.vector import VectorEnv
 
 from sfp.agents.base import Agent, Mixes
 from sfp.agents.controller import Warped
@@ -23,12 +24,12 @@ from sfp.agents.own import OWN, called_agent, check_no_ingredients, make_agent
 from sfp.agents.skilled import Skilled
 from sfp.compute import check_memory, threads
 from sfp.config import Networks, Schedule
-from sfp.data.replay import EpisodeReplay
+from sfp.data.lanes import Replay
 from sfp.data.trajectories import Trajectories
-from sfp.envs.adapter import Environment, make_env
 from sfp.envs.identity import identify
-from sfp.envs.registry import canonical, suite_of
+from sfp.envs.registry import suite_of
 from sfp.envs.solved import Solved
+from sfp.envs.vector import PROCESSES, Environments
 from sfp.errors import SfpError, at_least, unknown
 from sfp.files import locked, sweep_all
 from sfp.observation import Spec
@@ -41,6 +42,12 @@ from sfp.priors.several import (
 )
 from sfp.priors.store import make_card
 from sfp.training.checkpoint import Checkpoints
+from sfp.training.environments import (
+    Places,
+    count_environments,
+    find_places,
+    make_lanes,
+)
 from sfp.training.folder import FINISHED, check_config, check_folder, finish
 from sfp.training.log import MIXTURE_TEST, Listener, Log, read_table
 from sfp.training.loop import train as loop
@@ -96,7 +103,7 @@ class Run:
 
 
 def train(
-    env: str | gym.Env,
+    env: str | gym.Env | VectorEnv,
     *,
     method: str = "sfp",
     agent: Callable[[Spec], Agent] | None = None,
@@ -108,6 +115,7 @@ def train(
     out: str | Path | None = None,
     resume: bool = False,
     eval_env: str | gym.Env | None = None,
+    vector: str = "async",
     listeners: tuple[Listener, ...] = (),
     progress: Callable[[int], None] = lambda step: None,
     report: Callable[[float], None] = lambda share: None,
@@ -117,7 +125,8 @@ def train(
     """Learn a task.
 
     Args:
-        env: a task's name, a Gymnasium id, or an environment.
+        env: a task's name, a Gymnasium id, an environment, or a vector environment that
+            does not reset itself.
         method: a name from `METHODS`.
         agent: an agent of your own instead of a method: a class or function that makes
             one for the sizes of the environment, such as `sfp.SAC`.
@@ -132,6 +141,8 @@ def train(
             nothing is written.
         resume: resume the run in `out`.
         eval_env: for tests; needed if `env` cannot be made anew from its `spec`.
+        vector: whether several environments (`envs`) have a process each (`async`), or
+            share one (`sync`); the results are the same.
         listeners: called with the step and every new row.
         progress: called with the step after every iteration.
         report: called with the share that is done of what comes before the first step.
@@ -147,12 +158,10 @@ def train(
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS, HELP)
     schedule, networks, mixture, baselines = configure(settings)
-    environment = Environment(
-        make_env(env), canonical(env) if isinstance(env, str) else None
-    )
-    test_env = _again(env) if eval_env is None else make_env(eval_env)
-    test_environment = Environment(test_env, environment.name)
-    environment.check_same(test_environment)
+    if vector not in PROCESSES:
+        raise unknown("vector", vector, PROCESSES, HELP)
+    places = find_places(env, eval_env)
+    schedule, environment = count_environments(schedule, places), places.example
     priors = gather_priors(prior, environment)
     if agent is not None:
         method = called_agent(agent, method)
@@ -187,16 +196,28 @@ def train(
         schedule=schedule,
         networks=networks,
         options={name: flat[name] for name in chosen.options},
-        env=identify(env) or None,
+        env=identify(places.env) or None,
         beside=_beside(data) if data is not None else None,
         reward_threshold=environment.reward_threshold,
         priors=short_names(priors) if len(priors) > 1 else None,
     )
-    environments = environment, test_environment
-    replay = made.replay(schedule, environment)
-    if out is None:
-        return _run(run, made, environments, replay, None, listeners, progress, note)
-    folder = Path(out)
+    replay = make_lanes(made, schedule, environment, method)
+    with places.opened(schedule.envs, vector) as several:
+        act = partial(_run, run, made, places, several, replay, listeners, note)
+        if out is None:
+            return act(None, progress)
+        return _in_folder(Path(out), run, act, progress, resume=resume)
+
+
+def _in_folder(
+    folder: Path,
+    run: Run,
+    act: Callable[[Path, Callable[[int], None]], Trained],
+    progress: Callable[[int], None],
+    *,
+    resume: bool,
+) -> Trained:
+    """Begin or resume the run of a folder, unless it is finished."""
     check_folder(folder, resume=resume)
     with locked(folder, "training in") as check:
         sweep_all(folder)
@@ -211,24 +232,25 @@ def train(
             check()
             progress(step)
 
-        return _run(run, made, environments, replay, folder, listeners, checked, note)
+        return act(folder, checked)
 
 
 def _run(
     run: Run,
     agent: Agent,
-    environments: tuple[Environment, Environment],
-    replay: EpisodeReplay,
-    folder: Path | None,
+    places: Places,
+    acted_in: Environments,
+    replay: Replay,
     listeners: tuple[Listener, ...],
-    progress: Callable[[int], None],
     begin: Callable[[], None],
+    folder: Path | None,
+    progress: Callable[[int], None],
 ) -> Trained:
     # What saving needs is made first: what cannot be saved is refused at once.
     state = jax.eval_shape(agent.init, jax.random.key(0))
     needed = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
     check_memory("networks and optimisers", needed, "expected less width or depth")
-    spec = make_spec(environments[0], run.method, run.networks, run.env)
+    spec = make_spec(places.example, run.method, run.networks, run.env)
     tested = agent.controller(jax.eval_shape(agent.actor, state))
     if folder and isinstance(tested, Warped | Skilled):
         make_card(tested.prior)
@@ -241,11 +263,13 @@ def _run(
     with _signals(folder) as interrupted, contextlib.closing(log):
         state = loop(
             agent,
-            *environments,
+            places.example,
+            places.tested,
             replay,
             log,
             schedule=run.schedule,
             seed=run.seed,
+            several=acted_in,
             checkpoints=checkpoints,
             interrupted=interrupted,
             progress=progress,
@@ -264,24 +288,6 @@ def _run(
         end["exact"] = last["exact"]  # whether the same seed gives the same bits
         finish(folder, end, last)
     return trained
-
-
-def _again(env: str | gym.Env) -> gym.Env:
-    """A second environment of the same kind, for tests."""
-    if isinstance(env, str):
-        return make_env(env)
-    if env.spec is None:
-        raise SfpError(
-            "this environment has no spec to make it anew from: pass a second one as "
-            "eval_env, or register it with Gymnasium."
-        )
-    try:
-        return gym.make(env.spec)
-    except Exception as error:
-        raise SfpError(
-            f"this environment cannot be made anew from its spec ({error}): pass a "
-            "second one as eval_env."
-        ) from error
 
 
 def _beside(data: Trajectories) -> str:
