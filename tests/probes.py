@@ -87,6 +87,7 @@ def random_batch(rows, *, obs=3, action=1, history=0, bank=0, seed=0, lead=()):
         next_history=unit(history),
         proposal=unit(proposals),
         next_proposal=unit(proposals),
+        relabelled=jnp.zeros((*lead, rows)),
     )
 
 

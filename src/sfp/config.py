@@ -11,6 +11,7 @@ from sfp.errors import SfpError, at_least, unknown
 Context: TypeAlias = Literal["executed", "stream"]
 EntropyWeight: TypeAlias = Literal["full", "mixed"]
 LossAt: TypeAlias = Literal["state", "next"]
+Goals: TypeAlias = Literal["all", "true"]
 TDValue: TypeAlias = Literal["sampled", "expected", "policy", "best"]
 Until: TypeAlias = Literal["steps", "reward"]
 WarmupBy: TypeAlias = Literal["method", "uniform"]
@@ -25,6 +26,7 @@ STANDARD: dict[str, Any] = {
     "hindsight_until": "steps",
     "critic_norm": False,
     "td_value": "sampled",
+    "mixing_goals": "all",
     "commit": 1.0,
     "scout": 0,
     "mixing_gradient_scale": 1e-9,
@@ -188,6 +190,8 @@ class Mixture:
         mixing_fixed: keep λ at this value instead of learning Λ.
         mixing_loss_at: where Λ's loss is taken: `state` is s_t (the paper), `next` is
             s_{t+n} (the authors' code).
+        mixing_goals: what Λ learns from: `all` goals (the paper), or `true` ones only,
+            where hindsight relabels others.
         context: the prior continues the `executed` actions (the paper), or its own
             `stream` of proposals, executed or not.
         bank: proposals kept with each moment of the replay and drawn from in updates; 0
@@ -211,6 +215,7 @@ class Mixture:
     mixing_gradient_scale: float | None = None
     mixing_fixed: float | None = None
     mixing_loss_at: LossAt = "state"
+    mixing_goals: Goals | None = None
     context: Context = "executed"
     bank: int = 8
     entropy_weight: EntropyWeight = "mixed"
@@ -223,6 +228,7 @@ class Mixture:
         _one_of(Context, context=self.context)
         _one_of(EntropyWeight, entropy_weight=self.entropy_weight)
         _one_of(LossAt, mixing_loss_at=self.mixing_loss_at)
+        _one_of(Goals, mixing_goals=self.mixing_goals)
         _one_of(TDValue, td_value=self.td_value)
         at_least(0, bank=self.bank, scout=self.scout or 0)
         at_least(1, mixing_width=self.mixing_width, mixing_depth=self.mixing_depth)

@@ -109,6 +109,13 @@ def test_mixing_loss_of_two_priors_by_hand():
     assert float(loss) == pytest.approx(-by_hand)
 
 
+def test_mixing_loss_of_what_counts():
+    mixing, prior, policy = single([0.5, 0.25], [3.0, 0.0], [1.0, 4.0])
+    given = mixing[:, None], prior[:, None], policy
+    assert float(mixing_loss(*given, jnp.array([0.0, 1.0]))) == pytest.approx(1.0)
+    assert float(mixing_loss(*given, jnp.zeros(2))) == 0.0
+
+
 def test_mixing_loss_of_many():
     mixing, other, q = single(MIXING, OTHER, Q)
     loss = mixing_loss(mixing[:, None], other[:, None], q)

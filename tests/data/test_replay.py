@@ -391,8 +391,10 @@ def test_novel_transitions_lead_as_far_and_keep_their_goal_and_the_whole_bank(go
 def test_hindsight_relabels_its_share(ratio):
     tale = Tale(plan_of(4), goals=True)
     replay = tale.play(tale.replay(1000, hindsight=ratio))
-    obs = joined(replay.sample(np.random.default_rng(0), (40_000,)).obs)
-    share = (obs[:, 2] >= 0).mean()
+    batch = replay.sample(np.random.default_rng(0), (40_000,))
+    later = joined(batch.obs)[:, 2] >= 0
+    np.testing.assert_array_equal(batch.relabelled, later)
+    share = later.mean()
     expected = ratio / (1 + ratio)
     deviation = np.sqrt(expected * (1 - expected) / 40_000)
     assert abs(share - expected) <= 4 * deviation

@@ -89,9 +89,20 @@ def policy_loss(
     return -(weight * q - entropy * alpha * log_prob).mean()
 
 
-def mixing_loss(weights: Weights, q_prior: Weights, q_policy: Values) -> Scalar:
-    """J_Λ = -E[Σ Λ_k(s) (min_i Q_i(s, ā_k) - min_i Q_i(s, a))], ā_k ~ π̄_k and a ~ π."""
-    return -(weights * (q_prior - q_policy[:, None])).sum(axis=1).mean()
+def mixing_loss(
+    weights: Weights,
+    q_prior: Weights,
+    q_policy: Values,
+    counted: Values | None = None,
+) -> Scalar:
+    """J_Λ = -E[Σ Λ_k(s) (min_i Q_i(s, ā_k) - min_i Q_i(s, a))], ā_k ~ π̄_k and a ~ π.
+
+    If some states only are `counted` (1, others 0), it is the mean over those.
+    """
+    gain = (weights * (q_prior - q_policy[:, None])).sum(axis=1)
+    if counted is None:
+        return -gain.mean()
+    return -(counted * gain).sum() / jnp.maximum(counted.sum(), 1.0)
 
 
 def temperature_loss(

@@ -287,7 +287,11 @@ class SFP:
             at, proposal = ahead.features, next_proposal
             q_policy = min_q(sac.critics, at, sample(sac.policy, keys.policy, at)[0])
         q_prior = self._values(sac.critics, at, proposal)
-        state, mixing_metrics = self._learn_mixing(state, at, q_prior, q_policy)
+        true = self.mixture.mixing_goals == "true"
+        counted = 1.0 - batch.relabelled if true else None
+        state, mixing_metrics = self._learn_mixing(
+            state, at, q_prior, q_policy, counted
+        )
         state = state._replace(sac=self.sac.follow(sac))
         return state, critic_metrics | policy_metrics | mixing_metrics
 
@@ -344,13 +348,18 @@ class SFP:
         return q_prior, min_q(targets, ahead.target, action)
 
     def _learn_mixing(
-        self, state: SFPState, features: Features, q_prior: Weights, q_policy: Values
+        self,
+        state: SFPState,
+        features: Features,
+        q_prior: Weights,
+        q_policy: Values,
+        counted: Values | None,
     ) -> tuple[SFPState, Metrics]:
         """Λ towards whichever of priors and policy the critics prefer."""
 
         def loss(net):
             weights = self._weights(net, features)
-            return mixing_loss(weights, q_prior, q_policy), weights
+            return mixing_loss(weights, q_prior, q_policy, counted), weights
 
         (value, weights), gradient = jax.value_and_grad(loss, has_aux=True)(
             state.mixing

@@ -25,6 +25,7 @@ class Batch(NamedTuple):
         next_history: the same before a_{t+m}; it ends at a_{t+m-1}.
         proposal: an action that each prior proposed at t, where the replay keeps some.
         next_proposal: the same at t + m.
+        relabelled: 1 where the goal is one that was achieved later, 0 where it is true.
     """
 
     obs: Obs
@@ -36,3 +37,4 @@ class Batch(NamedTuple):
     next_history: Floats
     proposal: Floats
     next_proposal: Floats
+    relabelled: Floats

@@ -164,10 +164,10 @@ class EpisodeReplay:
         t = self._draw(rng, count)
         last = self._last[self._episode(t)]
         length = np.minimum(self.n_step, last - t)
-        goal = self._goals(rng, t, last)
+        goal, relabelled = self._goals(rng, t, last)
         reward = self._returns(t, length, goal).astype(np.float32)
         proposals = self._proposals(rng, t), self._proposals(rng, t + length)
-        return self._parts(t, t + length, goal, reward, proposals)
+        return self._parts(t, t + length, goal, reward, proposals, relabelled)
 
     def sample_novel(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
         """The same, but the reward is the novelty of s_{t+m}, and goals are the true.
@@ -196,7 +196,8 @@ class EpisodeReplay:
         itself = after[:, None] == steps[None]
         reward = novelty(self._at(self._place, after), places, itself)
         proposals = np.zeros((len(t), 0), np.float32), self._at("bank", after)
-        return self._parts(t, after, self._at("goal", t), reward, proposals)
+        goal, none = self._at("goal", t), np.zeros(len(t), bool)
+        return self._parts(t, after, goal, reward, proposals, none)
 
     def places(
         self, rng: np.random.Generator, count: int
@@ -217,6 +218,7 @@ class EpisodeReplay:
         goal: np.ndarray,
         reward: np.ndarray,
         proposals: tuple[np.ndarray, np.ndarray],
+        relabelled: np.ndarray,
     ) -> dict[str, Any]:
         episode = self._episode(t)
         ended = self._terminated[episode] & (after == self._last[episode])
@@ -231,6 +233,7 @@ class EpisodeReplay:
             next_history=self._at("history", after),
             proposal=proposals[0],
             next_proposal=proposals[1],
+            relabelled=relabelled.astype(np.float32),
         )
 
     def _observed(self, t: np.ndarray, goal: np.ndarray) -> Obs:
@@ -312,15 +315,19 @@ class EpisodeReplay:
 
     def _goals(
         self, rng: np.random.Generator, t: np.ndarray, last: np.ndarray
-    ) -> np.ndarray:
-        """The true goal, or one that the same episode achieves after t ("future")."""
-        goal = self._at("goal", t)
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The true goal, or one that the same episode achieves after t ("future").
+
+        Beside it, which ones are not true.
+        """
+        goal, relabelled = self._at("goal", t), np.zeros(len(t), bool)
         if self.hindsight:
             share = self.hindsight / (1.0 + self.hindsight)
-            chosen = np.flatnonzero(rng.random(len(t)) < share)
+            relabelled = rng.random(len(t)) < share
+            chosen = np.flatnonzero(relabelled)
             future = rng.integers(t[chosen] + 1, last[chosen] + 1)
             goal[chosen] = self._at("achieved", future)
-        return goal
+        return goal, relabelled
 
     def _returns(
         self, t: np.ndarray, length: np.ndarray, goal: np.ndarray
