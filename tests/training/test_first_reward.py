@@ -252,7 +252,7 @@ def test_a_method_s_own_defaults_give_way_to_what_is_asked_for():
         (dict(update_from=3), "update_from"),
         (dict(catch_up=0), "catch_up of at least 1"),
         (dict(warmup_limit=-1), "warmup_limit of at least 0"),
-        (dict(commit=0.5), "a commit of 1 or more, received 0.5"),
+        (dict(commit=0.5), "1 or more, or 0 for a whole episode, received 0.5"),
         (dict(scout=-1), "scout of at least 0"),
         (dict(critic_norm="yes"), "critic_norm as True or False"),
     ],

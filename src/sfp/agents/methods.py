@@ -251,6 +251,7 @@ METHODS: dict[str, Method] = {
     "sfp-quick": replace(
         THE_PAPERS,
         summary="SFP that waits for the first reward, then learns as fast as it can",
+        hindsight={"": 4.0},
         defaults={
             "warmup": 2_000,
             "warmup_until": "reward",
@@ -258,6 +259,7 @@ METHODS: dict[str, Method] = {
             "catch_up": 4,
             "critic_norm": True,
             "td_value": "best",
+            "mixing_goals": "true",
         },
     ),
     "sac-warm": Method(
