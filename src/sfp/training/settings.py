@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
+from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -21,13 +22,20 @@ def configure(
     """The groups of settings, from their flat names."""
     made, left = [], dict(settings)
     for group in GROUPS:
-        hints, names = get_type_hints(group), {f.name for f in fields(group)}
-        given = {name: left.pop(name) for name in names & set(left)}
+        hints = _hints(group)
+        given = {name: left.pop(name) for name in hints.keys() & set(left)}
         made.append(group(**{k: typed(k, hints[k], v) for k, v in given.items()}))
     if left:
         known = [f.name for group in GROUPS for f in fields(group)]
         raise unknown("setting", next(iter(left)), known, HELP)
     return made[0], made[1], made[2], made[3]
+
+
+@cache
+def _hints(group: type) -> dict[str, Any]:
+    """The types of a group's settings; Python evaluates them anew at every question."""
+    hints = get_type_hints(group)
+    return {field.name: hints[field.name] for field in fields(group)}
 
 
 def typed(name: str, hint: Any, value: Any) -> Any:
