@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfp.nets.policy import LOG_STD, Policy, log_slope
+from sfp.nets.policy import LOG_STD, Policy, log_slope, mean_action
 
 OBS = jnp.array([0.4, -0.7, 0.2])
 
@@ -45,7 +45,7 @@ def test_mean_and_log_std_are_the_two_halves_of_the_net():
     policy = Policy(3, 2, width=8, depth=2, key=jax.random.key(1))
     mean, log_std = policy(OBS)
     np.testing.assert_array_equal(jnp.concatenate([mean, log_std]), policy.net(OBS))
-    np.testing.assert_array_equal(policy.mean(OBS), jnp.tanh(mean))
+    np.testing.assert_array_equal(mean_action(policy, OBS), jnp.tanh(mean))
     assert [w.shape for w in policy.net.weights] == [(3, 8), (8, 8), (8, 4)]
 
 

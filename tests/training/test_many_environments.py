@@ -8,9 +8,13 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import sfp
 from environments import SMALL, make_prior, maze
 from faults import outcome, whole
+from sfp.agents.base import Memory
 from sfp.data.lanes import Lanes
 from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
+from sfp.envs.adapter import Environment
+from sfp.envs.vector import Vector
 from sfp.errors import Interrupted, SfpError
+from sfp.training.running import Running, episode_seed, play_again
 
 MANY = SMALL | {"envs": 2, "vector": "sync", "capacity": 300}
 
@@ -66,6 +70,32 @@ def test_interrupted_in_the_middle_it_ends_with_the_same_bits(tmp_path):
     assert (tmp_path / "cut" / "checkpoint" / "replay-1").is_dir()
     with pytest.raises(SfpError, match="other settings"):
         go("cut", envs=1)
+
+
+def test_episodes_of_any_length_are_played_again_together():
+    """The first has just begun; whatever it did before is another episode's."""
+    lengths, seed = (0, 2, 1), 5
+    environments = Vector(vector(), "counting")
+    running = []
+    for number, length in enumerate(lengths):
+        replay = EpisodeReplay(50, Sizes(3, 1))
+        one = Running(number, replay, Memory(np.zeros((0, 1), np.float32)))
+        alone = Environment(Counting(), "counting")
+        one.begin(alone.reset(episode_seed(seed, number)), one.memory)
+        for t in range(length):
+            action = np.full(1, 0.1 * (t + number), np.float32)
+            one.store(action, action, alone.step(action))
+        running.append(one)
+    found = play_again(environments, running, seed)
+    for one, observed in zip(running, found, strict=True):
+        np.testing.assert_array_equal(observed.obs.state, one.observed.obs.state)
+    running[1].actions[0] = -running[1].actions[0] - 0.5
+    running[1].actions[1] = -running[1].actions[1] - 0.5
+    assert [seen is None for seen in play_again(environments, running, seed)] == [
+        False,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.slow

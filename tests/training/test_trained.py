@@ -14,7 +14,7 @@ from sfp.config import Networks
 from sfp.envs.adapter import Environment
 from sfp.errors import SfpError
 from sfp.nets.encoder import Flat
-from sfp.nets.policy import Policy
+from sfp.nets.policy import Policy, mean_action
 from sfp.training.trained import Trained, make_spec
 
 GRID = spaces.Box(
@@ -108,7 +108,7 @@ def test_stable_baselines3_gets_an_action_and_a_state():
 
 def test_the_mean_is_the_policys_in_the_units_of_the_environment():
     trained, obs = make(Drift()), np.array([0.3, -2.0, 1.0])
-    mean = jax.jit(lambda policy, state: policy.mean(state))
+    mean = jax.jit(mean_action)
     scaled = np.asarray(mean(trained.policy, obs.astype(np.float32)))
     low, high = Drift.action_space.low, Drift.action_space.high
     expected = low + (high - low) * (scaled + 1) / 2

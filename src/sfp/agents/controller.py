@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import jax
 import numpy as np
 
-from sfp.nets.policy import Policy
+from sfp.nets.policy import Policy, mean_action
 from sfp.observation import Obs
 from sfp.priors.base import Prior
 from sfp.priors.warp import warp
@@ -51,7 +51,7 @@ class Greedy:
         self, memory: Any, obs: Obs, rng: np.random.Generator
     ) -> tuple[np.ndarray, Any]:
         """The policy's mean."""
-        return Policy.mean(self.policy, self.encoder(obs)), memory
+        return mean_action(self.policy, self.encoder(obs)), memory
 
 
 class Warped:
@@ -83,7 +83,7 @@ class Warped:
         self, memory: np.ndarray, obs: Obs, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         """The policy's mean, through the flow."""
-        action = self.through(Policy.mean(self.policy, self.encoder(obs)), memory, obs)
+        action = self.through(mean_action(self.policy, self.encoder(obs)), memory, obs)
         return action, self.prior.conditioning.push(memory, action)
 
 

@@ -14,7 +14,7 @@ from sfp.agents.base import Decision, Keys, Memory, Metrics, Turn
 from sfp.agents.losses import Values, gaussian_kl, td_target
 from sfp.agents.sac import SAC, Actor, Features, SACState, min_q, sample
 from sfp.data.batch import Batch
-from sfp.nets.policy import Policy
+from sfp.nets.policy import Policy, shaken_action
 from sfp.observation import Obs
 from sfp.priors.base import Prior
 from sfp.priors.gaussian import Gaussian
@@ -48,7 +48,7 @@ class KL(SAC):
             action = turn.uniform(self.spec.action)
         else:
             noise = turn.rng.standard_normal(self.spec.action, np.float32)
-            action = Policy.shaken(actor.policy, actor.encoder(turn.obs), noise)
+            action = shaken_action(actor.policy, actor.encoder(turn.obs), noise)
         history = self.prior.conditioning.push(memory.history, action)
         return Decision(action, action, {}), Memory(history)
 

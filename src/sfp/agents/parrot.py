@@ -10,7 +10,7 @@ import numpy as np
 from sfp.agents.base import Decision, Memory, Turn
 from sfp.agents.controller import Controller, Through, Warped, compile_warp
 from sfp.agents.sac import SAC, Actor
-from sfp.nets.policy import Policy
+from sfp.nets.policy import shaken_action
 from sfp.priors.base import Prior
 
 
@@ -40,7 +40,7 @@ class Parrot(SAC):
             unit = turn.uniform(dims)
         else:
             noise = rng.standard_normal(dims, np.float32)
-            unit = Policy.shaken(actor.policy, actor.encoder(turn.obs), noise)
+            unit = shaken_action(actor.policy, actor.encoder(turn.obs), noise)
         action = self._through(unit, memory.history, turn.obs)
         history = self.prior.conditioning.push(memory.history, action)
         return Decision(action, unit, {}), Memory(history)

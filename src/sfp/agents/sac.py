@@ -30,7 +30,7 @@ from sfp.exploration.family import Explorer, Seen, Uniform
 from sfp.nets.encoder import make_encoder
 from sfp.nets.layernorm import NormedMLP
 from sfp.nets.mlp import MLP
-from sfp.nets.policy import Policy
+from sfp.nets.policy import Policy, shaken_action
 from sfp.observation import Obs, Spec
 
 Critics = tuple[MLP, MLP]
@@ -137,7 +137,7 @@ class SAC:
             return Decision(action, action, {}), memory._replace(explorer=held)
         else:
             noise, held = explorer.perturb(memory.explorer, rng, dims)
-        action = Policy.shaken(actor.policy, actor.encoder(turn.obs), noise)
+        action = shaken_action(actor.policy, actor.encoder(turn.obs), noise)
         return Decision(action, action, {}), memory._replace(explorer=held)
 
     def controller(self, actor: Actor) -> Controller:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -32,7 +33,7 @@ from sfp.envs.adapter import Environment
 from sfp.errors import SfpError
 from sfp.nets.mlp import MLP
 from sfp.nets.namespace import namespace
-from sfp.nets.policy import Policy
+from sfp.nets.policy import Policy, shaken_action
 from sfp.observation import Obs, Spec
 from sfp.priors.base import Prior
 from sfp.priors.sampler import Sampler
@@ -208,15 +209,16 @@ class SFP:
             proposals[who] = action
         else:
             noise = rng.standard_normal(self.spec.action, np.float32)
-            action = Policy.shaken(actor.policy, features, noise)
+            action = shaken_action(actor.policy, features, noise)
         history = []
-        for k, past in enumerate(self._pasts(memory.history)):
+        for k, part in enumerate(self._parts):
             own = action
             if self.mixture.context == "stream":
                 if k not in proposals:
                     proposals[k] = self._draw(k, memory, turn.obs, rng)
                 own = proposals[k]
-            history.append(self.priors[k].conditioning.push(past, own))
+            push = self.priors[k].conditioning.push
+            history.append(push(memory.history[part], own))
         by_prior = float(who < len(self.priors))
         info = {"mixing": float(weights.sum()), "mixing/prior_share": by_prior}
         if len(weights) > 1:
@@ -237,7 +239,7 @@ class SFP:
         States and goals stand behind the histories if a prior sees them.
         """
         dims, made = self.spec.action, []
-        histories, states = jnp.split(histories, [self._stops[-1] * dims], axis=1)
+        histories, states = jnp.split(histories, [self._parts[-1].stop * dims], axis=1)
         for k, prior in enumerate(self.priors):
             own = key if k == 0 else jax.random.fold_in(key, k)
             keys = jax.random.split(own, (len(histories), self.bank))
@@ -414,26 +416,23 @@ class SFP:
         """Which component acts: the number of a prior, or K for the policy."""
         return int(np.searchsorted(np.cumsum(weights), coin, side="right"))
 
-    def _pasts(self, history: np.ndarray) -> list[np.ndarray]:
-        """The part of a history that each prior sees."""
-        return np.split(history, self._stops[:-1])
-
-    @property
-    def _stops(self) -> np.ndarray:
-        return np.cumsum([prior.conditioning.past_actions for prior in self.priors])
+    @cached_property
+    def _parts(self) -> list[slice]:
+        """The actions of a history that each prior sees."""
+        counts = (prior.conditioning.past_actions for prior in self.priors)
+        return [slice(*ends) for ends in pairwise(accumulate(counts, initial=0))]
 
     def _flat(self, histories: Array, k: int) -> Array:
         """What prior k sees of flattened histories."""
-        first = self._stops[k] - self.priors[k].conditioning.past_actions
-        dims = self.spec.action
-        return histories[..., first * dims : self._stops[k] * dims]
+        part, dims = self._parts[k], self.spec.action
+        return histories[..., part.start * dims : part.stop * dims]
 
     def _draw(
         self, k: int, memory: Memory, obs: Obs, rng: np.random.Generator
     ) -> np.ndarray:
         """One action of prior k."""
         state = np.concatenate([obs.state, obs.goal])
-        return self._samplers[k](rng, self._pasts(memory.history)[k], state)
+        return self._samplers[k](rng, memory.history[self._parts[k]], state)
 
     @cached_property
     def _samplers(self) -> list[Sampler]:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sfp.nets.policy import Policy
+from sfp.nets.policy import Policy, shaken_action
 from sfp.observation import Obs
 from sfp.priors.base import Prior
 from sfp.priors.skills import Skills
@@ -121,5 +121,5 @@ class Skilled:
             if not deterministic:
                 noise = rng.standard_normal(len(noise), np.float32)
             features = self.encoder(obs)
-            chosen = self.policy.shaken(features, noise).astype(np.float32)
+            chosen = shaken_action(self.policy, features, noise).astype(np.float32)
         return decide(self.prior, memory, obs, chosen)

@@ -20,7 +20,7 @@ from sfp.data.batch import Batch
 from sfp.data.replay import EpisodeReplay
 from sfp.envs.adapter import Environment
 from sfp.errors import SfpError
-from sfp.nets.policy import Policy
+from sfp.nets.policy import Policy, shaken_action
 from sfp.observation import Spec
 from sfp.priors.base import Prior
 
@@ -113,7 +113,7 @@ class SPIRL:
             else:
                 policy = actor.policy if turn.phase == "train" else self._start
                 noise = turn.rng.standard_normal(size, np.float32)
-                chosen = policy.shaken(features, noise).astype(np.float32)
+                chosen = shaken_action(policy, features, noise).astype(np.float32)
         action, held = decide(self._skilled, held, turn.obs, chosen)
         return Decision(action, chosen, {}), memory._replace(explorer=held)
 

@@ -14,7 +14,7 @@ from sfp.envs.locomotion import ROBOTS
 from sfp.envs.registry import Task
 from sfp.errors import SfpError
 from sfp.files import verify_checksums
-from sfp.nets.policy import Policy
+from sfp.nets.policy import Policy, mean_action
 
 SHIPPED = Path(__file__).parent / "experts"
 CONFIG, WEIGHTS = "config.json", "policy.safetensors"
@@ -30,7 +30,7 @@ class Walker:
         return None
 
     def act(self, memory: None, obs: Any, rng: Generator) -> tuple[np.ndarray, None]:
-        return self.policy.mean(np.asarray(obs, np.float32)), None
+        return mean_action(self.policy, np.asarray(obs, np.float32)), None
 
 
 def known_experts() -> list[str]:

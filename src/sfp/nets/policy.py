@@ -16,11 +16,7 @@ LOG_STD = (-20.0, 2.0)
 
 
 class Policy(eqx.Module):
-    """a = tanh(μ(s) + σ(s) ξ) with ξ ~ N(0, I); callers `vmap`.
-
-    What acts calls `Policy.mean(policy, ...)`: Equinox takes longer to bind
-    `policy.mean` than NumPy to compute it.
-    """
+    """a = tanh(μ(s) + σ(s) ξ) with ξ ~ N(0, I); callers `vmap`."""
 
     net: MLP
 
@@ -37,16 +33,6 @@ class Policy(eqx.Module):
         if namespace(out) is np:  # `np.clip` takes as long as a layer
             return mean, np.minimum(np.maximum(log_std, low), high)
         return mean, jnp.clip(log_std, low, high)
-
-    def mean(self, features: Any) -> Any:
-        mean, _ = self(features)
-        return namespace(mean).tanh(mean)
-
-    def shaken(self, features: Any, noise: Any) -> Any:
-        """The action for given standard normal noise."""
-        mean, log_std = self(features)
-        xp = namespace(mean)
-        return xp.tanh(mean + xp.exp(log_std) * noise)
 
     def sample(
         self, key: PRNGKeyArray, features: Float[Array, " features"]
@@ -67,6 +53,22 @@ class Policy(eqx.Module):
         noise = (before - mean) * jnp.exp(-log_std)
         gaussian = -0.5 * noise**2 - log_std - 0.5 * jnp.log(2 * jnp.pi)
         return (gaussian - log_slope(before)).sum()
+
+
+# No methods: Equinox takes longer to bind one than NumPy takes to compute these.
+
+
+def mean_action(policy: Policy, features: Any) -> Any:
+    """tanh(μ(s)), in NumPy or in JAX."""
+    mean, _ = policy(features)
+    return namespace(mean).tanh(mean)
+
+
+def shaken_action(policy: Policy, features: Any, noise: Any) -> Any:
+    """The action for given standard normal noise, in NumPy or in JAX."""
+    mean, log_std = policy(features)
+    xp = namespace(mean)
+    return xp.tanh(mean + xp.exp(log_std) * noise)
 
 
 def log_slope(x: Float[Array, " dims"]) -> Float[Array, " dims"]:

@@ -111,20 +111,20 @@ def play_again(
         running: the episodes, with their actions.
         seed: of the run.
     """
-    longest = max(len(one.actions) for one in running)
-    begins = [longest - len(one.actions) for one in running]
+    longest = max((one.actions for one in running), key=len)
+    begins = [len(longest) - len(one.actions) for one in running]
     seeds = {i: episode_seed(seed, one.number) for i, one in enumerate(running)}
     found: dict[int, Observed] = {}
     ended, lost = set(seeds), set()
     try:
-        for t in range(longest + 1):
+        for t in range(len(longest) + 1):
             due = ended | {i for i, begin in enumerate(begins) if begin == t}
             if due:
                 found |= environments.reset({i: seeds[i] for i in sorted(due)})
-            if t == longest:
+            if t == len(longest):
                 break
             actions = [
-                one.actions[t - begin] if t >= begin else 0.0 * running[0].actions[-1]
+                one.actions[t - begin] if t >= begin else 0.0 * longest[t]
                 for one, begin in zip(running, begins, strict=True)
             ]
             outcomes = dict(enumerate(environments.step(actions)))

@@ -25,7 +25,7 @@ from sfp.envs.spaces import as_image, channels_first
 from sfp.errors import SfpError
 from sfp.files import atomic_folder, verify_checksums
 from sfp.nets.encoder import Flat, make_encoder
-from sfp.nets.policy import Policy
+from sfp.nets.policy import Policy, mean_action
 from sfp.observation import Obs, Spec
 from sfp.priors.base import Prior
 from sfp.priors.skills import Skills
@@ -163,7 +163,7 @@ class Trained:
             return self._in_units(scaled, single=single)
         features = self.controller.encoder(seen)
         if deterministic:
-            scaled = Policy.mean(self.policy, features)
+            scaled = mean_action(self.policy, features)
         else:
             key = jax.random.key(self._rng.integers(2**32))
             keys = jax.random.split(key, len(features))
