@@ -4,12 +4,11 @@ import time
 from collections import Counter
 from dataclasses import replace
 
-import gymnasium as gym
 import jax
 import numpy as np
 
 from sfp.config import Schedule
-from sfp.envs.adapter import Environment
+from sfp.envs.adapter import Environment, make_env
 from sfp.envs.vector import Alone
 from sfp.training.loop import compile_updates
 from sfp.training.rollout import Rollout
@@ -22,10 +21,11 @@ SCHEDULE = Schedule(hindsight=4.0, warmup=1000)
 class Ours:
     """The library's own loop, part by part."""
 
-    def __init__(self, name, agent, hindsight, task=TASK):
+    def __init__(self, name, agent, hindsight, task=TASK, warm=WARM, **changes):
         self.name, self.agent, self.spent = name, agent, Counter()
-        self.environment = Environment(gym.make(task))
-        schedule = replace(SCHEDULE, hindsight=hindsight)
+        self.environment = Environment(make_env(task))
+        schedule = replace(SCHEDULE, hindsight=hindsight, **changes)
+        self.updates = ITERATION // schedule.update_every
         self.replay = agent.replay(schedule, self.environment)
         self.state = jax.jit(agent.init)(jax.random.key(0))
         self.rollout = Rollout(
@@ -43,7 +43,7 @@ class Ours:
         self._time(self.rollout, "_fill_bank", "bank")
         self.replay.sample = self._timed(self.replay.sample, "replay")
         self.learn = self._timed(self.learn, "update")
-        self.run(WARM)
+        self.run(warm)
 
     def run(self, steps):
         self.spent.clear()
@@ -51,7 +51,7 @@ class Ours:
         for _ in range(steps // ITERATION):
             self.rollout.explore(self.agent.actor(self.state), ITERATION)
             rng = np.random.default_rng([0, self.rollout.step])
-            batches = self.replay.sample(rng, (ITERATION, BATCH))
+            batches = self.replay.sample(rng, (self.updates, BATCH))
             key = jax.random.key(self.rollout.step)
             self.state, metrics = self.learn(self.state, batches, key)
             for name, value in metrics.items():

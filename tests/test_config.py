@@ -40,7 +40,7 @@ def test_the_defaults_are_the_tables_of_the_paper():
     schedule, mixture = settle(Schedule(), {}), settle(Mixture(), {})
     networks = Networks()
     assert (schedule.batch, schedule.n_step, schedule.gamma) == (100, 10, 0.99)
-    assert (schedule.capacity, schedule.warmup) == (500_000, 10_000)
+    assert (schedule.kept, schedule.warmup) == (500_000, 10_000)
     assert (networks.width, networks.depth) == (256, 2)
     assert (networks.learning_rate, networks.polyak) == (1e-3, 0.995)
     assert (mixture.mixing_width, mixture.mixing_depth) == (128, 2)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sfp.exploration.description import describe
     from sfp.exploration.explorers import explore, register_explorer
     from sfp.interface import fit, save_prior, train
+    from sfp.nets.encoder import register_encoder
     from sfp.observation import Obs, Spec
     from sfp.priors.base import Prior
     from sfp.priors.models import register_model
@@ -55,6 +56,7 @@ _HOME = {
     "load": "sfp.data.sources",
     "load_prior": "sfp.priors.store",
     "record": "sfp.data.record",
+    "register_encoder": "sfp.nets.encoder",
     "register_explorer": "sfp.exploration.explorers",
     "register_format": "sfp.data.sources",
     "register_model": "sfp.priors.models",
@@ -82,6 +84,7 @@ __all__ = [
     "load",
     "load_prior",
     "record",
+    "register_encoder",
     "register_explorer",
     "register_format",
     "register_model",

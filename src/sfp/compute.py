@@ -96,6 +96,8 @@ def check_memory(what: str, needed: int, remedy: str) -> None:
     """
     limits = [resource.getrlimit(resource.RLIMIT_AS)[0]]
     limits += [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    with contextlib.suppress(OSError, ValueError):  # of a container, if it has one
+        limits += [int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="utf-8"))]
     most = min(limit for limit in limits if limit > 0)  # no limit is -1
     if needed > most:
         raise SfpError(

@@ -16,6 +16,9 @@ TDValue: TypeAlias = Literal["sampled", "expected", "policy", "best"]
 Until: TypeAlias = Literal["steps", "reward"]
 WarmupBy: TypeAlias = Literal["method", "uniform"]
 
+CAPACITY, IMAGES = 500_000, 200_000
+"""Time steps that a replay keeps by default: of vectors, of images (the paper)."""
+
 STANDARD: dict[str, Any] = {
     "warmup": 10_000,
     "warmup_by": "method",
@@ -65,7 +68,7 @@ class Schedule:
         hindsight: for each true goal this many achieved later in the episode; by
             default what suits method and suite (see docs/methods/sfp.md).
         hindsight_until: `reward` stops relabelling goals at the first reward.
-        capacity: time steps kept in the replay.
+        capacity: time steps kept in the replay (500,000; of images 200,000).
         eval_every: steps between two evaluations.
         eval_episodes: test episodes per evaluation, always the same seeds.
         log_every: steps between two rows of train.csv.
@@ -92,7 +95,7 @@ class Schedule:
     gamma: float = 0.99
     hindsight: float | None = None
     hindsight_until: Until | None = None
-    capacity: int = 500_000
+    capacity: int | None = None
     eval_every: int = 4_000
     eval_episodes: int = 10
     log_every: int = 1_000
@@ -127,7 +130,7 @@ class Schedule:
                 f"expected an iteration that is a multiple of envs ({self.envs}), "
                 f"received {self.iteration}: {near} would do."
             )
-        if self.capacity < max(3, self.batch) * self.envs:
+        if self.capacity is not None and self.kept < max(3, self.batch) * self.envs:
             each = f" for each of {self.envs} environments" if self.envs > 1 else ""
             raise SfpError(
                 f"expected a capacity of at least a batch ({self.batch}){each}, "
@@ -139,6 +142,11 @@ class Schedule:
             )
         if not 0.0 <= self.gamma < 1.0:
             raise SfpError(f"expected a gamma within [0, 1), received {self.gamma}.")
+
+    @property
+    def kept(self) -> int:
+        """Time steps in the replay."""
+        return CAPACITY if self.capacity is None else self.capacity
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,12 @@ class Networks:
             and suite. With `tune_alpha`, where it begins.
         tune_alpha: adapt α to an entropy of minus the number of action dimensions.
         critic_norm: layer normalisation in the critics (sfp-quick and rlpd have it).
+        encoder: what images are seen by: `patches`, made for CPUs, `conv`, the authors'
+            three convolutions, or one of your own (sfp.register_encoder).
+        target_encoder: whether the target critics see by a slow copy of the encoder, as
+            in the authors' code; if not, by the encoder itself (DrQ-v2).
+        shift: images are shifted by up to this many pixels in updates, at random, each
+            by itself (DrQ); 0 is the paper.
     """
 
     width: int = 256
@@ -163,9 +177,13 @@ class Networks:
     alpha: float | None = None
     tune_alpha: bool = False
     critic_norm: bool | None = None
+    encoder: str = "patches"
+    target_encoder: bool = True
+    shift: int = 0
 
     def __post_init__(self):
         at_least(1, width=self.width, depth=self.depth)
+        at_least(0, shift=self.shift)
         if self.alpha is not None and self.alpha <= 0:
             raise SfpError(f"expected an alpha above 0, received {self.alpha}.")
         if not self.learning_rate > 0:
@@ -299,7 +317,7 @@ GROUPS = (Schedule, Networks, Mixture, Baselines)
 
 DEFAULTS: dict[str, Any] = {
     field.name: field.default for group in GROUPS for field in fields(group)
-} | STANDARD
+} | {"capacity": CAPACITY, **STANDARD}
 MIXTURE = tuple(field.name for field in fields(Mixture))
 
 

@@ -34,12 +34,14 @@ class Spec:
         action: dimensions of an action.
         goal: dimensions of a goal; 0 without goals.
         image: shape of an image; empty without images.
+        frames: how many successive images its channels are, the oldest first.
     """
 
     state: int
     action: int
     goal: int = 0
     image: tuple[int, ...] = ()
+    frames: int = 1
 
     def __post_init__(self):
         if len(self.image) not in (0, 3):

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.wrappers import FrameStackObservation
 
 import sfp
 from probes import random_batch
@@ -165,6 +166,37 @@ def test_the_encoder_learns_through_the_critics():
     )
     for target, before, now in slow:
         np.testing.assert_allclose(target, 0.995 * before + 0.005 * now, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_stacks_resume_with_the_same_bits_and_are_said_before(tmp_path):
+    class Stop(Exception):
+        pass
+
+    def stop(step):
+        if step == 150:
+            raise Stop
+
+    def run(name, **more):
+        envs = (FrameStackObservation(Spot(), 2) for _ in range(2))
+        options = TINY | dict(method="sac", width=8, shift=2, target_encoder=False)
+        options |= dict(checkpoint_every=50, eval_env=next(envs), say=said.append)
+        sfp.train(next(envs), out=tmp_path / name, **options | more)
+
+    said = []
+    run("whole", progress=lambda step: None)
+    assert "150 images will take 0.00012 GB of memory" in said[0]
+    with pytest.raises(Stop):
+        run("cut", progress=stop)
+    run("cut", progress=lambda step: None, resume=True)
+    for name in ("train.csv", "eval.csv", "policy/policy.safetensors"):
+        one, two = (tmp_path / run / name for run in ("whole", "cut"))
+        assert one.read_bytes() == two.read_bytes(), name
+
+
+def test_too_little_memory_for_images_is_said_before_the_run():
+    with pytest.raises(SfpError, match=r"images of the replay need 12288000.0 GB"):
+        sfp.train("room:pixels=true", method="sac", capacity=10**12, steps=10**12)
 
 
 def test_replay_keeps_images_as_bytes_each_once():

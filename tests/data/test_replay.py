@@ -532,3 +532,35 @@ def test_an_empty_replay_says_so_instead_of_waiting_for_ever():
     with pytest.raises(SfpError, match="nothing to sample"):
         replay.sample(np.random.default_rng(0), (4,))
     assert len(replay) == 0
+
+
+# --- stacks of frames -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("capacity", [100, 17])
+def test_stacked_frames_are_stored_once_and_gathered_within_their_episode(capacity):
+    sizes = Sizes(obs=2, action=1, image=(1, 1, 3), frames=3)
+    replay = EpisodeReplay(capacity, sizes, n_step=2, gamma=0.5)
+    assert replay.columns["image"].shape == (capacity, 1, 1, 1)
+    none = np.zeros(0, np.float32)
+
+    def stack(e, t):
+        return np.uint8([20 * e + max(t - back, 0) for back in (2, 1, 0)])
+
+    def at(e, t):
+        state = np.float32([e, t])
+        return TimeStep(state, none, none, none, stack(e, t)[None, None])
+
+    for e, steps in enumerate([4, 1, 6, 9]):
+        replay.begin(at(e, 0))
+        for t in range(1, steps + 1):
+            replay.add(np.zeros(1), 1.0, at(e, t), terminated=False)
+    batch = replay.sample(np.random.default_rng(0), (500,))
+    drawn = set()
+    for seen in (batch.obs, batch.next_obs):
+        states, images = np.asarray(seen.state), np.asarray(seen.image)
+        for (e, t), image in zip(states, images, strict=True):
+            np.testing.assert_array_equal(image[0, 0], stack(int(e), int(t)))
+            drawn.add((int(e), int(t)))
+    # What the ring has overwritten is missed by the two oldest time steps alone.
+    assert len(drawn) == (24 if capacity == 100 else 15)

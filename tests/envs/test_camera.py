@@ -5,6 +5,7 @@ import pytest
 
 from sfp.envs import camera
 from sfp.envs.metaworld import MetaWorld
+from sfp.envs.registry import get_task
 from sfp.errors import SfpError
 
 pytest.importorskip("metaworld")
@@ -37,16 +38,34 @@ def test_fast_pictures_show_the_same():
     plain = MetaWorld("drawer-open", render_mode="rgb_array", width=64, height=64)
     plain.reset(seed=0)
     fast = MetaWorld("drawer-open", pixels=True)
-    seen, _ = fast.reset(seed=0)
-    assert seen["observation"].shape == (64, 64, 3)
-    assert seen["observation"] in fast.observation_space["observation"]
-    pictures = plain.render(), seen["observation"]
+    seen, told = fast.reset(seed=0)
+    assert seen.shape == (64, 64, 3)
+    assert seen in fast.observation_space
+    pictures = plain.render(), seen
     alike = np.corrcoef(*(picture.ravel().astype(float) for picture in pictures))
     assert alike[0, 1] > 0.8
-    moved = fast.step(np.array([1, 1, 1, 0], np.float32))[0]["observation"]
-    assert not np.array_equal(moved, seen["observation"])
+    action, same = np.array([1, 1, 1, 0], np.float32), MetaWorld("drawer-open")
+    assert told == same.reset(seed=0)[1]
+    for _ in range(3):  # the same episode, seen otherwise
+        moved, *outcome = fast.step(action)
+        assert outcome == list(same.step(action)[1:])
+    np.testing.assert_array_equal(fast.simulation.data.qpos, same.simulation.data.qpos)
+    assert not np.array_equal(moved, seen)
     plain.close()
     fast.close()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("opengl")
+def test_the_goal_is_drawn_where_it_is():
+    env, greens = MetaWorld("reach", pixels=True), []
+    for seed in range(3):
+        image = env.reset(seed=seed)[0].astype(int)
+        green = image[..., 1] - image[..., [0, 2]].max(axis=-1)
+        greens.append(np.argwhere(green > 60).mean(axis=0))
+    assert np.isfinite(greens).all()
+    assert np.ptp(greens, axis=0).max() > 3  # goals differ, and so do their places
+    env.close()
 
 
 @pytest.mark.usefixtures("opengl")
@@ -65,3 +84,5 @@ def test_without_opengl_only_pictures_are_missing(monkeypatch):
     env.step(np.zeros(4, np.float32))
     with pytest.raises(SfpError, match="apt-get install libegl-mesa0"):
         env.render()
+    with pytest.raises(SfpError, match="apt-get install libegl-mesa0"):
+        get_task("reach:pixels=true").make()

@@ -6,7 +6,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
-from sfp.envs.adapter import make_env
+from sfp.envs.adapter import Environment, make_env
 from sfp.envs.identity import identify
 from sfp.envs.parameters import Parameter, check, join, split
 from sfp.envs.registry import TASKS, canonical, get_task, suite_of
@@ -46,7 +46,7 @@ def test_names_are_split_and_joined(name, parts):
     ("name", "words"),
     [
         ("maze:sed=3", "unknown parameter of maze 'sed': did you mean seed"),
-        ("maze:colour=3", r"known: bias, inverted, pixels, seed, size\."),
+        ("maze:colour=3", r"known: bias, frames, inverted, pixels, seed, size\."),
         (
             "maze:seed=x",
             "expected seed of maze to be a whole number from 0 to 4294967295",
@@ -70,6 +70,7 @@ def test_names_are_split_and_joined(name, parts):
         ("halfcheetah:falls=false", "unknown parameter of halfcheetah 'falls'"),
         ("ant:inverted=2", "expected inverted of ant to be true or false, .*'2'"),
         ("room:bias=1,pixels=true", "expected vectors of real numbers to add a bias"),
+        ("room:frames=3", "frames of room are images: add pixels=true"),
         ("rooom:pixels=true", "unknown task 'rooom': did you mean room"),
         ("own/Bowl-v0:width=3", "Gymnasium cannot make 'own/Bowl-v0:width=3'.*width"),
     ],
@@ -164,3 +165,20 @@ def test_pixels_tell_of_success():
     env.position = env.goal.copy()
     _, reward, *_, info = env.step(np.zeros(2, np.float32))
     assert (reward, info["is_success"]) == (1.0, True)
+
+
+def test_frames_are_stacked_into_channels_and_copied_at_first():
+    environment = Environment(get_task("room:pixels=true,frames=3").make())
+    assert (environment.spec.image, environment.spec.frames) == ((64, 64, 9), 3)
+    first = environment.reset(0).obs.image
+    np.testing.assert_array_equal(first[..., :3], first[..., 6:])
+    second = environment.step(np.ones(2)).observed.obs.image
+    np.testing.assert_array_equal(second[..., :6], first[..., 3:])
+    assert not np.array_equal(second[..., 6:], first[..., 6:])
+
+
+def test_stacks_of_another_kind_are_refused():
+    plain = get_task("room:pixels=true").make()
+    zeros = gym.wrappers.FrameStackObservation(plain, 2, padding_type="zero")
+    with pytest.raises(SfpError, match="padding_type 'reset'"):
+        Environment(zeros, "room").reset(0)

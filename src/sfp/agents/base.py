@@ -234,10 +234,11 @@ def make_replay(
         history=agent.begin(np.random.default_rng(0)).history.size,
         bank=bank,
         image=spec.image,
+        frames=spec.frames,
         priors=priors,
     )
     return kind(
-        schedule.capacity,
+        schedule.kept,
         sizes,
         n_step=schedule.n_step,
         gamma=schedule.gamma,

@@ -57,6 +57,7 @@ class KL(SAC):
     ) -> tuple[SACState, Metrics]:
         """Critics, policy and targets, with the divergence where the entropy was."""
         keys, alpha = Keys.split(key), jnp.exp(state.log_alpha)
+        batch = self.shifted(batch, key)
         ahead = self.look_ahead(state, batch.next_obs)
         action, _ = sample(state.policy, keys.target, ahead.features)
         value = min_q(state.targets, ahead.target, action)

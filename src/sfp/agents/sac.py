@@ -27,7 +27,7 @@ from sfp.data.batch import Batch
 from sfp.data.replay import EpisodeReplay
 from sfp.envs.adapter import Environment
 from sfp.exploration.family import Explorer, Seen, Uniform
-from sfp.nets.encoder import make_encoder
+from sfp.nets.encoder import make_encoder, random_shift
 from sfp.nets.layernorm import NormedMLP
 from sfp.nets.mlp import MLP
 from sfp.nets.policy import Policy, shaken_action
@@ -88,7 +88,9 @@ class SAC:
         """Fresh networks; the targets are the critics."""
         policy_key, first_key, second_key = jax.random.split(key, 3)
         width, depth = self.networks.width, self.networks.depth
-        encoder, features = make_encoder(self.spec, key=jax.random.fold_in(key, 4))
+        encoder, features = make_encoder(
+            self.spec, self.networks.encoder, key=jax.random.fold_in(key, 4)
+        )
         dims = self.spec.action
         policy = Policy(features, dims, width=width, depth=depth, key=policy_key)
         sizes = [features + dims, *[width] * depth, 1]
@@ -155,6 +157,7 @@ class SAC:
     ) -> tuple[SACState, Metrics]:
         """Critics, policy, targets; and α if it is tuned."""
         keys, alpha = Keys.split(key), jnp.exp(state.log_alpha)
+        batch = self.shifted(batch, key)
         ahead = self.look_ahead(state, batch.next_obs)
         action, log_prob = sample(state.policy, keys.target, ahead.features)
         value = min_q(state.targets, ahead.target, action)
@@ -166,10 +169,21 @@ class SAC:
         )
         return self.follow(state), critic_metrics | policy_metrics
 
+    def shifted(self, batch: Batch, key: PRNGKeyArray) -> Batch:
+        """The batch with its images moved at random, if they shall be."""
+        most, parts = self.networks.shift, []
+        if not (most and self.spec.image):
+            return batch
+        for number, obs in enumerate((batch.obs, batch.next_obs), 4):
+            own = jax.random.fold_in(key, number)
+            parts.append(obs._replace(image=random_shift(own, obs.image, most)))
+        return batch._replace(obs=parts[0], next_obs=parts[1])
+
     def look_ahead(self, state: SACState, next_obs: Obs) -> Ahead:
         """The features of s_{t+n}."""
         features = state.encoder(next_obs)
-        return Ahead(features, state.target_encoder(next_obs))
+        slow = self.networks.target_encoder
+        return Ahead(features, state.target_encoder(next_obs) if slow else features)
 
     def learn_critics(
         self, state: SACState, batch: Batch, target: Values

@@ -267,7 +267,7 @@ class SFP:
         self, state: SFPState, batch: Batch, key: PRNGKeyArray
     ) -> tuple[SFPState, Metrics]:
         """θ, φ and ω: critics, policy, Λ, targets."""
-        keys = Keys.split(key)
+        keys, batch = Keys.split(key), self.sac.shifted(batch, key)
         now_key, next_key = jax.random.split(keys.prior)
         proposal = self._propose(now_key, batch.proposal, batch.history, batch.obs)
         next_proposal = self._propose(

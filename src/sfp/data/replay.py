@@ -21,7 +21,8 @@ Reward = Callable[[np.ndarray, np.ndarray], np.ndarray]
 class Sizes:
     """The dimensions of what a time step holds.
 
-    The history is flattened; `bank` proposals of each of the `priors` are kept.
+    The history is flattened; `bank` proposals of each of the `priors` are kept. The
+    channels of an image are those of `frames` successive ones, the oldest first.
     """
 
     obs: int
@@ -31,6 +32,7 @@ class Sizes:
     bank: int = 0
     image: tuple[int, ...] = ()
     priors: int = 1
+    frames: int = 1
 
 
 @dataclass
@@ -50,8 +52,9 @@ class EpisodeReplay:
     An episode of T steps takes T + 1 time steps; the last has no action. Time steps are
     numbered from the first one ever stored. All that a transition needs lies at its own
     time step or later, so a ring that has overwritten the beginning of an episode still
-    serves the rest of it. The running episode can be sampled up to its newest time
-    step, which counts as a truncation.
+    serves the rest of it; only an image that is a stack of frames needs earlier ones.
+    The running episode can be sampled up to its newest time step, which counts as a
+    truncation.
 
     Args:
         capacity: time steps to keep.
@@ -103,8 +106,9 @@ class EpisodeReplay:
         }
         self._stored = ["obs", "achieved", "goal", "history"]
         if sizes.image:
-            self.columns["image"] = np.zeros((capacity, *sizes.image), np.uint8)
-            self._stored.append("image")
+            *size, channels = sizes.image
+            frame = (*size, channels // sizes.frames)
+            self.columns["image"] = np.zeros((capacity, *frame), np.uint8)
         self._last = np.zeros(capacity, np.int64)
         self._terminated = np.zeros(capacity, bool)
         self.count = 0
@@ -238,8 +242,22 @@ class EpisodeReplay:
 
     def _observed(self, t: np.ndarray, goal: np.ndarray) -> Obs:
         none = np.zeros((len(t), 0, 0, 0), np.uint8)
-        image = self._at("image", t) if self.sizes.image else none
+        image = self._images(t) if self.sizes.image else none
         return Obs(self._at("obs", t), goal, image)
+
+    def _images(self, t: np.ndarray) -> np.ndarray:
+        """The frames up to each time step; the first stands for those before it."""
+        frames = [self._at("image", t)]
+        episode = self._at("episode", t)
+        for _ in range(self.sizes.frames - 1):
+            before = np.maximum(t - 1, 0)
+            t = np.where(self._at("episode", before) == episode, before, t)
+            frames.insert(0, self._at("image", t))
+        return frames[0] if len(frames) == 1 else np.concatenate(frames, axis=-1)
+
+    def newest_frame(self, image: np.ndarray) -> np.ndarray:
+        """What is kept of an image: the others of a stack are there already."""
+        return image[..., -self.columns["image"].shape[-1] :]
 
     def _next_goals(self, goal: np.ndarray, after: np.ndarray) -> np.ndarray:
         """The environment's own then, unless the rewards are for another."""
@@ -288,6 +306,8 @@ class EpisodeReplay:
         here, episode = self.count % self.capacity, self.episodes % self.capacity
         for name in self._stored:
             self.columns[name][here] = getattr(step, name)
+        if self.sizes.image and step.image is not None:
+            self.columns["image"][here] = self.newest_frame(step.image)
         self.columns["episode"][here] = self.episodes
         self._last[episode] = self.count
         self._terminated[episode] = False
@@ -306,6 +326,8 @@ class EpisodeReplay:
     def _draw(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Time steps that have an action; others are drawn again."""
         first = max(0, self.count - self.capacity)
+        if first:  # the oldest ones lack what came before them
+            first += self.sizes.frames - 1
         if self.count < 2:
             raise SfpError("there is nothing to sample yet: add a step to the replay.")
         t = rng.integers(first, self.count, size=count)

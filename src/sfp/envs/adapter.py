@@ -22,8 +22,8 @@ from sfp.envs.spaces import (
     Parts,
     action_bounds,
     as_image,
-    channels_first,
     check_wrappers,
+    image_shape,
     limits_of,
     observation_parts,
     size_of,
@@ -361,7 +361,24 @@ class Environment:
                 f"{self.name} showed an image outside [0, 1] {self._where}: mend the "
                 "environment, or let it show uint8."
             )
-        return as_image(part)
+        image, spec = as_image(part, space.shape), self.spec
+        if spec.frames > 1:
+            self._check_stack(image, spec.image[2] // spec.frames)
+        return image
+
+    def _check_stack(self, image: np.ndarray, channels: int) -> None:
+        """The replay keeps the newest frame: the others must be the ones before it.
+
+        An episode begins with copies of its first frame.
+        """
+        before = image if self._steps == 0 else self._stack
+        if not np.array_equal(image[..., :-channels], before[..., channels:]):
+            raise SfpError(
+                f"{self.name} showed a stack {self._where} whose older images are not "
+                "those of the steps before: expected gymnasium.wrappers."
+                "FrameStackObservation(env, n), padding_type 'reset'."
+            )
+        self._stack = image
 
     def _vector(self, observation: Any, key: str, space: spaces.Box) -> np.ndarray:
         part, limits = self._part(observation, key, space), self._limits[key]
@@ -378,16 +395,13 @@ class Environment:
 
 
 def make_spec(parts: Parts, action: int) -> Spec:
-    image: tuple[int, ...] = ()
-    for space in parts.image.values():
-        image = space.shape
-        if channels_first(image):
-            image = (*image[1:], image[0])
+    shapes = [space.shape for space in parts.image.values()]
     return Spec(
         state=sum(size_of(space) for space in parts.state.values()),
         action=action,
         goal=size_of(parts.goals[GOAL_KEYS[2]]) if parts.goals else 0,
-        image=image,
+        image=image_shape(shapes[0]) if shapes else (),
+        frames=shapes[0][0] if shapes and len(shapes[0]) == 4 else 1,
     )
 
 

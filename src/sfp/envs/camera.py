@@ -19,6 +19,9 @@ PLAIN = ("SHADOW", "REFLECTION")
 SHADOWS = 1024
 """Pixels of a shadow's side, at most: more are not seen, but paid for."""
 
+BALL, GREEN = 0.03, np.array([0.0, 1.0, 0.0, 1.0], np.float32)
+"""How a goal is drawn: radius in metres (two pixels of 64 at the table), colour."""
+
 REMEDY = (
     "Pictures of MuJoCo need OpenGL: apt-get install libegl-mesa0 libgl1-mesa-dri, or "
     "libosmesa6. Everything else works without."
@@ -66,7 +69,8 @@ class Camera:
         self.close.atexit = False
         atexit.register(self.close)
 
-    def shoot(self, data: Any) -> Image:
+    def shoot(self, data: Any, goal: np.ndarray | None = None) -> Image:
+        """An image; a goal is drawn as a green ball."""
         mujoco = self._mujoco
         image = np.empty((self._rectangle.height, self._rectangle.width, 3), np.uint8)
         self._gl.make_current()
@@ -79,10 +83,19 @@ class Camera:
             mujoco.mjtCatBit.mjCAT_ALL,
             self._scene,
         )
+        if goal is not None:
+            self._draw(goal)
         mujoco.mjr_render(self._rectangle, self._scene, self._context)
         mujoco.mjr_readPixels(image, None, self._rectangle, self._context)
         # OpenGL's first row is the bottom one.
         return np.ascontiguousarray(image[:, ::-1] if self._hangs else image[::-1])
+
+    def _draw(self, goal: np.ndarray) -> None:
+        ball, scene = self._mujoco.mjtGeom.mjGEOM_SPHERE, self._scene
+        size, straight = np.full(3, BALL), np.eye(3).ravel()
+        geom = scene.geoms[scene.ngeom]
+        self._mujoco.mjv_initGeom(geom, ball, size, goal, straight, GREEN)
+        scene.ngeom += 1
 
 
 def open_gl(width: int, height: int) -> Any:

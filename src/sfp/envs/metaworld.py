@@ -3,7 +3,7 @@
 import importlib
 import math
 import warnings
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
@@ -11,6 +11,7 @@ from gymnasium import spaces
 
 from sfp.envs.camera import Camera
 from sfp.envs.manipulation import MANIPULATIONS, PEG_SCALE, quaternion
+from sfp.envs.spaces import GOAL_KEYS
 from sfp.errors import SfpError, unknown
 from sfp.types import Image
 from sfp.versions import install
@@ -22,6 +23,9 @@ SETTLING = 50
 
 FRAME = 18
 """Numbers of one moment: hand 3, gripper 1, object 3, its quaternion 4, unused 7."""
+
+Observation: TypeAlias = Any
+"""A dict of arrays, or an image."""
 
 Saved = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """An episode at one moment: simulator, bodies' places, last frame, goal."""
@@ -45,7 +49,8 @@ class MetaWorld(gym.Env):
 
     Args:
         task: `reach`, `window-close` and so on.
-        pixels: observe a 64x64 RGB picture of camera `corner` instead of the numbers.
+        pixels: observe a 64x64 RGB image of camera `corner`, the goal drawn into it,
+            and nothing else.
         render_mode: `rgb_array` or None.
         camera_name: `corner`, `corner2`, `corner3`, `topview`, `behindGripper`,
             `gripperPOV`.
@@ -86,19 +91,16 @@ class MetaWorld(gym.Env):
         point = spaces.Box(-np.inf, np.inf, (3,), np.float64)
         bounds = np.tile(self._low, 2), np.tile(self._high, 2)
         seen = spaces.Box(*bounds, dtype=np.float64)
-        picture = spaces.Box(0, 255, (PIXELS, PIXELS, 3), np.uint8)
-        self.observation_space = spaces.Dict(
-            {
-                "observation": picture if pixels else seen,
-                "achieved_goal": point,
-                "desired_goal": point,
-            }
+        self.observation_space: spaces.Space = (
+            spaces.Box(0, 255, (PIXELS, PIXELS, 3), np.uint8)
+            if pixels
+            else spaces.Dict(dict(zip(GOAL_KEYS, (seen, point, point), strict=True)))
         )
         self.action_space = spaces.Box(-1.0, 1.0, (4,), np.float32)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode; the seed decides goal and object.
 
         The original settles the hand twice: before the object is placed, which only
@@ -118,12 +120,13 @@ class MetaWorld(gym.Env):
         now = self._frame()
         self._before = self._clip(now)
         # As in the original, the first observation is not clipped to the space.
-        observation = self._observe(now, now)
-        return observation, {"is_success": self._is_success(observation)}
+        achieved = self._achieved(now)
+        success = self._is_success(achieved)
+        return self._observe(now, now, achieved), {"is_success": success}
 
     def step(
         self, action: np.ndarray
-    ) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         stock = self.simulation
         delta = np.minimum(np.maximum(action[:3], -1), 1) * stock.action_scale
         place = np.minimum(self._mocap + delta, stock.mocap_high)
@@ -134,9 +137,10 @@ class MetaWorld(gym.Env):
         # Positions after the last substep, and the solver's warm start for the next.
         self._mujoco.mj_forward(stock.model, stock.data)
         now = self._clip(self._frame())
-        observation = self._observe(now, self._before)
+        achieved = self._achieved(now)
+        observation = self._observe(now, self._before, achieved)
         self._before = now
-        success = self._is_success(observation)
+        success = self._is_success(achieved)
         return observation, float(success), False, False, {"is_success": success}
 
     def compute_reward(
@@ -214,23 +218,23 @@ class MetaWorld(gym.Env):
     def _clip(self, frame: np.ndarray) -> np.ndarray:
         return np.minimum(np.maximum(frame, self._low), self._high)
 
-    def _observe(self, now: np.ndarray, before: np.ndarray) -> dict[str, np.ndarray]:
+    def _achieved(self, now: np.ndarray) -> np.ndarray:
         right, left = self._tips
-        achieved = (right + left) / 2.0 if self.task.fingers else now[4:7].copy()
-        seen = np.concatenate([now, before])
-        if self._eye is not None:
-            seen = self._eye.shoot(self.simulation.data)
-        return {
-            "observation": seen,
-            "achieved_goal": achieved,
-            "desired_goal": self._goal.copy(),
-        }
+        return (right + left) / 2.0 if self.task.fingers else now[4:7].copy()
 
-    def _is_success(self, observation: dict[str, np.ndarray]) -> bool:
+    def _observe(
+        self, now: np.ndarray, before: np.ndarray, achieved: np.ndarray
+    ) -> Observation:
+        if self._eye is not None:
+            return self._eye.shoot(self.simulation.data, self._goal)
+        parts = np.concatenate([now, before]), achieved, self._goal.copy()
+        return dict(zip(GOAL_KEYS, parts, strict=True))
+
+    def _is_success(self, achieved: np.ndarray) -> bool:
         if self._head is not None:
             gap = (self._head - self._goal) * PEG_SCALE
             return bool(np.linalg.norm(gap) <= self.task.near)
-        return self.task.reaches(observation["achieved_goal"], self._goal)
+        return self.task.reaches(achieved, self._goal)
 
     def _stay(self, steps: int = SETTLING) -> None:
         self.simulation.init_tcp = self.simulation.tcp_center

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.wrappers import FrameStackObservation
 
 from sfp.envs import parameters
 from sfp.envs.generator import generate
@@ -69,9 +70,12 @@ class Task:
         """Build the environment; `kwargs` go to its constructor."""
         provide(self.env_id)
         kwargs = {**self.kwargs, **kwargs}
-        changes = {key: kwargs.pop(key, 0) for key in DISTURBED if self.is_ours}
+        own = (*DISTURBED, "frames") if self.is_ours else ()
+        changes = {key: kwargs.pop(key, 0) for key in own}
         try:
             env = gym.make(self.env_id, **kwargs)
+            if changes.get("frames", 0) > 1:
+                env = FrameStackObservation(env, changes["frames"])
             env = InvertedAction(env) if changes.get("inverted") else env
             bias = changes.get("bias")
             return BiasedObservation(env, bias) if bias else env
@@ -93,6 +97,11 @@ class Task:
             )
         chosen = parameters.check(self.name, values, self.parameters)
         kwargs = {**self.kwargs, **chosen}
+        if "frames" in chosen and not chosen.get("pixels"):
+            raise SfpError(
+                f"frames of {self.name} are images: add pixels=true, as in "
+                f"{self.name}:pixels=true,frames={chosen['frames']}."
+            )
         if "seed" in kwargs:
             seed, size = kwargs.pop("seed"), kwargs.pop("size", "medium")
             # The map itself: what is recorded in it can be rebuilt by any version.

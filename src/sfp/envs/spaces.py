@@ -1,5 +1,6 @@
 """What the spaces of an environment must be, and what they say."""
 
+import math
 from dataclasses import dataclass
 
 import gymnasium as gym
@@ -74,11 +75,12 @@ def observation_parts(env: gym.Env, name: str) -> Parts:
             "one number in every part. Leave that part out of the space."
         )
     boxes: dict[str, spaces.Box] = shown  # pyright: ignore[reportAssignmentType]
-    images = {key: part for key, part in boxes.items() if len(part.shape) == 3}
-    if len(images) > 1 or any(len(part.shape) > 3 for part in boxes.values()):
+    images = {key: part for key, part in boxes.items() if len(part.shape) in (3, 4)}
+    if len(images) > 1 or any(len(part.shape) > 4 for part in boxes.values()):
         raise SfpError(
-            f"{name} shows {', '.join(images) or 'arrays of four axes'}: expected one "
-            "image of height x width x channels at most. Stack images into one."
+            f"{name} shows {', '.join(images) or 'arrays of five axes'}: expected one "
+            "image of height x width x channels at most, or a stack of such images "
+            "(gymnasium.wrappers.FrameStackObservation)."
         )
     for key, part in images.items():
         check_image(part, f"the image {key} of {name}".replace("  ", " "))
@@ -108,9 +110,24 @@ def channels_first(shape: tuple[int, ...]) -> bool:
     return shape[0] in CHANNELS and shape[-1] not in CHANNELS
 
 
-def as_image(part: np.ndarray) -> np.ndarray:
-    if channels_first(part.shape[-3:]):
+def image_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Height, width and channels of what `as_image` makes of a part."""
+    *frames, height, width, channels = shape
+    if channels_first(shape[-3:]):
+        channels, height, width = shape[-3:]
+    return height, width, channels * math.prod(frames)
+
+
+def as_image(part: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Images of some shape, with free leading axes: uint8, channels last.
+
+    A stack becomes the channels of one image, its oldest frame first.
+    """
+    if channels_first(shape[-3:]):
         part = np.moveaxis(part, -3, -1)
+    if len(shape) == 4:
+        part = np.moveaxis(part, -4, -2)
+        part = part.reshape(*part.shape[:-2], -1)
     if part.dtype != np.uint8:
         part = np.rint(255.0 * part).astype(np.uint8)
     return np.array(part)  # a copy

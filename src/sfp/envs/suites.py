@@ -82,6 +82,7 @@ DISTURBED = {
 
 PIXELS = {
     "pixels": Parameter(bool, False, "observe a 64x64 RGB image"),  # noqa: FBT003
+    "frames": Parameter(int, 1, "images stacked into an observation", range(1, 17)),
     **DISTURBED,
 }
 MAZES = {
@@ -118,7 +119,7 @@ SUITES: dict[str, Suite] = {
         coverage="reach",
         hopeless=frozenset({"push", "pick-place", "peg-insert-side"}),
         easy=frozenset({"drawer-close"}),
-        parameters=dict.fromkeys(MANIPULATIONS, DISTURBED),
+        parameters=dict.fromkeys(MANIPULATIONS, PIXELS),
     ),
     "gym-mujoco": Suite(
         entry_point="sfp.envs.mujoco:Locomotion",

@@ -11,6 +11,7 @@ import gymnasium as gym
 from gymnasium.vector import VectorEnv
 
 from sfp.agents.base import Agent
+from sfp.compute import check_memory
 from sfp.config import Schedule
 from sfp.data.lanes import Lanes, Replay
 from sfp.data.replay import EpisodeReplay
@@ -93,9 +94,12 @@ def make_lanes(
     agent: Agent, schedule: Schedule, environment: Environment, method: str
 ) -> Replay:
     """The replay of one environment, or a lane for each of several."""
+    count, needed = image_memory(schedule, environment)
+    what = f"{count:,} images of the replay"
+    check_memory(what, needed, "expected a smaller capacity")
     if schedule.envs == 1:
         return agent.replay(schedule, environment)
-    share = replace(schedule, capacity=schedule.capacity // schedule.envs)
+    share = replace(schedule, capacity=schedule.kept // schedule.envs)
     lanes = [agent.replay(share, environment) for _ in range(schedule.envs)]
     if type(lanes[0]) is not EpisodeReplay:
         raise SfpError(
@@ -103,6 +107,12 @@ def make_lanes(
             "environment: expected envs of 1."
         )
     return Lanes(lanes)
+
+
+def image_memory(schedule: Schedule, environment: Environment) -> tuple[int, int]:
+    """How many images a run keeps in its replay, and their bytes."""
+    count = min(schedule.kept, schedule.steps)
+    return count, count * environment.spec.pixels // environment.spec.frames
 
 
 def again(env: str | gym.Env) -> gym.Env:

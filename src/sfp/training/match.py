@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import NamedTuple
 
 from sfp.agents.methods import METHODS, Method
-from sfp.config import Mixture, Networks, Schedule, settle
+from sfp.config import CAPACITY, IMAGES, Mixture, Networks, Schedule, settle
 from sfp.envs.adapter import Environment
 from sfp.envs.registry import suite_of
 from sfp.errors import SfpError, unknown
@@ -44,6 +44,7 @@ def fill(
     """The settings with nothing left open: the method's own defaults, by suite."""
     suite = suite_of(environment.env)
     own = {**method.defaults, **method.by_suite.get(suite, {})}
+    own["capacity"] = IMAGES if environment.spec.image else CAPACITY
     schedule = settle(given.schedule, own)
     networks = settle(given.networks, own)
     mixture = settle(given.mixture, own)

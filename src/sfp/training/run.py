@@ -26,6 +26,7 @@ from sfp.compute import check_memory, threads
 from sfp.config import Networks, Schedule
 from sfp.data.lanes import Replay
 from sfp.data.trajectories import Trajectories
+from sfp.envs.adapter import Environment
 from sfp.envs.identity import identify
 from sfp.envs.registry import suite_of
 from sfp.envs.solved import Solved
@@ -46,6 +47,7 @@ from sfp.training.environments import (
     Places,
     count_environments,
     find_places,
+    image_memory,
     make_lanes,
 )
 from sfp.training.folder import FINISHED, check_config, check_folder, finish
@@ -178,8 +180,9 @@ def train(
     given = Settings(schedule, networks, mixture)
     filled = fill(given, method, usual, environment, preset)
     told = differences(given, filled, method, environment, preset)
-    note = partial(say, f"{environment.note} {told}".strip())
     schedule, networks, mixture = filled
+    said = environment.note, _memory(schedule, environment), told
+    note = partial(say, " ".join(filter(None, said)))
     if agent is not None:
         made = make_agent(agent, environment.spec, saved=out is not None)
     else:
@@ -288,6 +291,14 @@ def _run(
         end["exact"] = last["exact"]  # whether the same seed gives the same bits
         finish(folder, end, last)
     return trained
+
+
+def _memory(schedule: Schedule, environment: Environment) -> str:
+    """What images take, in a sentence."""
+    count, needed = image_memory(schedule, environment)
+    if not needed:
+        return ""
+    return f"The replay's {count:,} images will take {needed / 1e9:.2g} GB of memory."
 
 
 def _beside(data: Trajectories) -> str:

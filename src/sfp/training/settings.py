@@ -49,7 +49,9 @@ def typed(name: str, hint: Any, value: Any) -> Any:
         if value not in kinds:
             raise unknown(name, str(value), kinds, HELP)
         return value
-    if bool in kinds:
+    if kinds == (str,):
+        expected, right = "a name", isinstance(value, str)
+    elif bool in kinds:
         expected, right = "True or False", isinstance(value, bool | np.bool_)
     elif isinstance(value, bool) or not isinstance(value, NUMBER):
         expected, right = "a number", False
@@ -59,6 +61,8 @@ def typed(name: str, hint: Any, value: Any) -> Any:
         right = math.isfinite(value) and (float in kinds or value == int(value))
     if not right:
         raise SfpError(f"expected {name} as {expected}, received {value!r}.")
+    if kinds == (str,):
+        return value
     value = kinds[0](value)
     check_size(name, value)  # 1e300 is a whole number too
     return value

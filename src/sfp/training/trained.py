@@ -21,7 +21,7 @@ from sfp.documents import as_record, read_json
 from sfp.envs.adapter import Environment, as_type
 from sfp.envs.scale import ActionScale
 from sfp.envs.solved import Solved
-from sfp.envs.spaces import as_image, channels_first
+from sfp.envs.spaces import as_image, image_shape
 from sfp.errors import SfpError
 from sfp.files import atomic_folder, verify_checksums
 from sfp.nets.encoder import Flat, make_encoder
@@ -56,7 +56,8 @@ class PolicySpec:
         width: hidden units.
         depth: hidden layers.
         env: what the task's name does not say of the environment.
-        image: the shape of the image, by key; empty without one.
+        image: the shape of the image, or of a stack of them, by key; empty without one.
+        encoder: what images are seen by.
     """
 
     task: str
@@ -72,6 +73,7 @@ class PolicySpec:
     depth: int
     env: str | None = None
     image: dict[str, list[int]] = field(default_factory=dict)
+    encoder: str = "patches"
 
     def __post_init__(self):
         sizes = [math.prod(shape) for shape in self.inputs.values()]
@@ -82,7 +84,7 @@ class PolicySpec:
             or bounds.shape != (2, math.prod(self.action_shape))
             or not (np.isfinite(bounds).all() and (bounds[0] < bounds[1]).all())
             or np.dtype(self.action_type).kind not in "fiu"
-            or len(images) not in (0, 3)
+            or len(images) not in (0, 3, 4)
             or min(self.width, self.depth, *sizes, *images, *self.action_shape, 1) < 1
             or self.depth > DEEPEST
         ):
@@ -91,10 +93,10 @@ class PolicySpec:
     @property
     def sizes(self) -> Spec:
         """Sizes of observations and actions."""
-        image = tuple(n for shape in self.image.values() for n in shape)
-        if image and channels_first(image):
-            image = (*image[1:], image[0])
-        return Spec(self.obs_size, len(self.low), self.goal_size, image)
+        shape = tuple(n for shape in self.image.values() for n in shape)
+        image = image_shape(shape) if shape else ()
+        frames = shape[0] if len(shape) == 4 else 1
+        return Spec(self.obs_size, len(self.low), self.goal_size, image, frames)
 
 
 def episode_rng(seed: int) -> np.random.Generator:
@@ -297,7 +299,7 @@ class Trained:
         state, goal = np.split(flat, [self.spec.obs_size], axis=1)
         image = np.zeros((count, 0, 0, 0), np.uint8)
         for key in self.spec.image:
-            image = as_image(parts[key].reshape(count, *shapes[key]))
+            image = as_image(parts[key].reshape(count, *shapes[key]), shapes[key])
         return Obs(state, goal, image), single
 
 
@@ -328,6 +330,7 @@ def make_spec(
         depth=networks.depth,
         env=env,
         image={key: list(space.shape) for key, space in parts.image.items()},
+        encoder=networks.encoder,
     )
 
 
@@ -335,7 +338,7 @@ def _blank(spec: PolicySpec, skills: Prior | None = None) -> Any:
     if skills is not None:
         return latent_policy(skills, spec.sizes.inputs)
     key = jnp.asarray([0, 0], jnp.uint32)
-    encoder, features = make_encoder(spec.sizes, key=key)
+    encoder, features = make_encoder(spec.sizes, spec.encoder, key=key)
     sizes = {"width": spec.width, "depth": spec.depth}
     policy = Policy(features, len(spec.low), **sizes, key=key)
     return (encoder, policy) if spec.image else policy
