@@ -1,5 +1,6 @@
 # make demo   set up, then do the main job and leave pictures in demo/
 # make test   set up, then lint, types, tests and the documentation (what CI runs)
+# make thorough  the checks that make test leaves out (tests/thorough.txt)
 # make quick  the tests that take less than half a second each: for the inner loop
 # make check  lint and types only
 # make docs   build the documentation in site/; warnings and broken links are errors
@@ -14,7 +15,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 TESTS ?= tests
 
-.PHONY: demo test quick check docs bench bridges clusters soak clean
+.PHONY: demo test thorough quick check docs bench bridges clusters soak clean
 
 demo: $(READY)
 	@rm -rf demo && mkdir demo
@@ -31,6 +32,9 @@ demo: $(READY)
 
 test: check
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
+
+thorough: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist worksteal --thorough $(TESTS)
 
 quick: $(READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow' $(TESTS)

@@ -39,17 +39,39 @@ compute.keep_compiled(CACHE)
 MOST = 1 << 30
 """Bytes of memory from which a module drops the compiled programs."""
 
-SMALL = ("agents", "training")
-"""Folders whose networks are small: compiling them takes longer than running them."""
+THOROUGH = Path(__file__).with_name("thorough.txt")
 
 
-@pytest.fixture(autouse=True, scope="module")
-def optimised(request):
-    """Small networks are compiled without most optimisations; child processes, too."""
-    quick = request.path.parent.name in SMALL
-    jax.config.update("jax_disable_most_optimizations", quick)
+def pytest_addoption(parser):
+    parser.addoption("--thorough", action="store_true", help="run thorough.txt alone")
+
+
+def pytest_collection_modifyitems(config, items):
+    """`make test` leaves out what `thorough.txt` names, `make thorough` the rest."""
+    lines = THOROUGH.read_text().splitlines()
+    names = tuple(line for line in lines if line and not line.startswith("#"))
+    wanted = config.getoption("--thorough")
+    if not wanted and any("::" in word for word in config.args):
+        return  # somebody asks for tests by name
+    ids = [item.nodeid for item in items]
+    files = {name.partition("::")[0] for name in ids}
+    for name in names:
+        if name.partition("::")[0] in files:
+            assert any(each.startswith(name) for each in ids), f"no test is {name}"
+    kept = [item for item in items if item.nodeid.startswith(names) == wanted]
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = kept
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quickly_compiled():
+    """Compiling takes longer than running here: do without most optimisations.
+
+    So do child processes.
+    """
+    jax.config.update("jax_disable_most_optimizations", True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", str(quick))
+        patch.setenv("JAX_DISABLE_MOST_OPTIMIZATIONS", "True")
         yield
 
 

@@ -25,15 +25,13 @@ FLOWS = ["realnvp", "parrot"]
 
 def shaken(model, key=1, scale=0.2):
     """A model away from its initial weights, as if it had learned something."""
-    leaves, structure = jax.tree.flatten(model)
-    keys = jax.random.split(jax.random.key(key), len(leaves))
-    moved = [
-        leaf + scale * jax.random.normal(k, leaf.shape) / max(1, leaf.shape[0]) ** 0.5
-        if leaf.ndim
-        else leaf
-        for k, leaf in zip(keys, leaves, strict=True)
-    ]
-    return jax.tree.unflatten(structure, moved)
+    rng = np.random.default_rng(key)
+
+    def moved(leaf):
+        noise = scale * rng.standard_normal(leaf.shape) / leaf.shape[0] ** 0.5
+        return jnp.asarray(np.asarray(leaf) + noise, leaf.dtype)
+
+    return jax.tree.map(lambda leaf: moved(leaf) if leaf.ndim else leaf, model)
 
 
 SMALL = {
