@@ -3,7 +3,7 @@
 data = sfp.collect("room")                     # or sfp.load("my/recordings")
 prior = sfp.fit(data, past_actions=1)          # or sfp.load_prior("room")
 walks = sfp.explore("room-large", priors={"prior": prior})
-policy = sfp.train("maze", method="sfp", prior=prior, steps=60_000)
+policy = sfp.train("maze", prior=prior, steps=60_000)
 """
 
 __version__ = "0.1.0"

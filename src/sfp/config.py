@@ -52,7 +52,8 @@ class Schedule:
             sac-kl and sac-bc).
         warmup_until: `steps` ends the warm-up after `warmup` steps; `reward` goes on
             until the first reward above 0 or the first success.
-        warmup_limit: with `reward`, steps of the warm-up at most; 0 sets no limit.
+        warmup_limit: with `reward`, steps of the warm-up at most; 0 sets no limit
+            (sfp-quick: 20,000).
         update_after: steps before the first update.
         update_from: `reward` makes no update before the first reward (or the limit of
             the warm-up): nothing could be learned.

@@ -72,4 +72,4 @@ def test_training_says_it_and_a_matched_run_keeps_it(tmp_path, capsys):
     assert config["schedule"]["hindsight"] == 4.0
     heard = []
     sfp.train("room", prior=prior, **small, say=heard.append)
-    assert heard[0].startswith("sfp and sac differ in more than the method here")
+    assert heard[0].startswith("sfp-quick and sac differ in more than the method")

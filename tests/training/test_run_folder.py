@@ -20,6 +20,7 @@ from sfp.compute import cpu_kind
 from sfp.errors import Busy, Interrupted, SfpError
 from sfp.files import digest, read_sums, write_checksums, write_sums
 from sfp.tensors import load_arrays, save_arrays
+from sfp.training.run import find_method
 
 pytestmark = pytest.mark.slow
 
@@ -45,6 +46,13 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "finished"
     train(folder)
     return folder
+
+
+def test_a_folder_keeps_its_method_and_otherwise_it_is_ours(tmp_path, finished):
+    assert find_method(None, "default", None) == "sfp-quick"
+    assert find_method(None, "paper", tmp_path / "new") == "sfp"
+    assert find_method(None, "default", finished) == "sac"
+    assert find_method("sfp", "default", finished) == "sfp"
 
 
 @pytest.mark.parametrize("resume", [False, True])
@@ -170,7 +178,7 @@ COMMAND += ["--checkpoint-every", "50"]
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (["train", "maze"], "method sfp needs a prior"),
+        (["train", "maze"], "method sfp-quick needs a prior"),
         (["train", "maze", "--method", "sac", "--prior", "room"], "takes no prior"),
         (["train", "mase", "--prior", "room"], "did you mean maze"),
         (["train", "maze", "--method", "scc"], "did you mean sac"),

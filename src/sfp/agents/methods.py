@@ -255,6 +255,7 @@ METHODS: dict[str, Method] = {
         defaults={
             "warmup": 2_000,
             "warmup_until": "reward",
+            "warmup_limit": 20_000,
             "update_from": "reward",
             "catch_up": 4,
             "critic_norm": True,
@@ -368,6 +369,11 @@ def requirements() -> list[dict[str, str]]:
         }
         for name, m in METHODS.items()
     ]
+
+
+def usual_method(preset: str) -> str:
+    """The method of a run that names none: ours, or the paper's."""
+    return "sfp" if preset == "paper" else "sfp-quick"
 
 
 def get_method(

@@ -24,9 +24,9 @@ NEEDED = ("spec", "spread", "replay", "init", "prepare", "actor", "begin", "act"
 NEEDED += ("controller", "propose", "update")
 
 
-def called_agent(agent: Any, method: str = "sfp") -> str:
+def called_agent(agent: Any, method: str | None = None) -> str:
     """The name of a run with an agent of one's own."""
-    if method != "sfp":
+    if method is not None:
         raise SfpError(f"expected a method or an agent, received both ({method}).")
     return str(getattr(agent, "__qualname__", type(agent).__qualname__))
 

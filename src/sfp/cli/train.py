@@ -17,7 +17,7 @@ def train(
     task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")],
     *,
     out: Path,
-    method: str = "sfp",
+    method: str | None = None,
     prior: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     data: str | None = None,
     seed: int = 0,
@@ -51,7 +51,8 @@ def train(
     Args:
         task: a task (`sfp list tasks`), a Gymnasium id, or a .txt file with a map.
         out: folder of the run, for tables, TensorBoard events, checkpoints, the policy.
-        method: the method to train with (`sfp list methods`).
+        method: the method to train with (`sfp list methods`); by default sfp-quick, or
+            with --preset paper the paper's sfp.
         prior: the folder of a prior, or the name of one that ships with sfp, or a noise
             (uniform, ou, pink). SFP mixes several: give --prior again.
         data: a dataset, for methods that learn from recordings (sac-bc, rlpd).
@@ -68,7 +69,7 @@ def train(
         json: print one JSON document.
         schedule: Steps, exploration, updates, evaluations.
         networks: Sizes of the networks, and their optimisation.
-        mixture: Mixing the prior into the policy (method sfp and sfp-quick).
+        mixture: Mixing the prior into the policy (methods sfp-quick and sfp).
         baselines: Options of single baselines.
     """
     from sfp.compute import keep_compiled, use_threads
@@ -76,10 +77,12 @@ def train(
     use_threads(threads)
     keep_compiled()
 
+    from sfp.training.run import find_method
     from sfp.training.run import train as run
     from sfp.training.track import track as start_tracking
     from sfp.training.verdict import as_mixture, verdict
 
+    method = find_method(method, preset, out)
     groups = (schedule, networks, mixture, baselines)
     settings = {k: v for group in groups for k, v in asdict(group).items()}
     named = ", ".join(prior) or None

@@ -58,6 +58,15 @@ def check_folder(folder: Path, *, resume: bool) -> None:
         )
 
 
+def held_method(folder: Path) -> str | None:
+    """The method of the run that the folder holds, if it holds one."""
+    if not (folder / CONFIG).is_file():
+        return None
+    held = read_json(folder / CONFIG, REMEDY)
+    method = held.get("method") if isinstance(held, dict) else None
+    return method if isinstance(method, str) else None
+
+
 def check_config(folder: Path, asked: dict[str, Any]) -> None:
     """Write what was asked for, or refuse if it is not what the folder holds."""
     versions = {name: version(name) for name in PACKAGES} | {"cpu": cpu_kind()}

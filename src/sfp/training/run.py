@@ -19,7 +19,7 @@ from gymnasium.vector import VectorEnv
 
 from sfp.agents.base import Agent, Mixes
 from sfp.agents.controller import Warped
-from sfp.agents.methods import Ingredients, get_method
+from sfp.agents.methods import Ingredients, get_method, usual_method
 from sfp.agents.own import OWN, called_agent, check_no_ingredients, make_agent
 from sfp.agents.skilled import Skilled
 from sfp.compute import check_memory, threads
@@ -50,7 +50,13 @@ from sfp.training.environments import (
     image_memory,
     make_lanes,
 )
-from sfp.training.folder import FINISHED, check_config, check_folder, finish
+from sfp.training.folder import (
+    FINISHED,
+    check_config,
+    check_folder,
+    finish,
+    held_method,
+)
 from sfp.training.log import MIXTURE_TEST, Listener, Log, read_table
 from sfp.training.loop import train as loop
 from sfp.training.match import Given as Settings
@@ -107,7 +113,7 @@ class Run:
 def train(
     env: str | gym.Env | VectorEnv,
     *,
-    method: str = "sfp",
+    method: str | None = None,
     agent: Callable[[Spec], Agent] | None = None,
     prior: Given | Sequence[Given] | None = None,
     data: str | Path | Trajectories | None = None,
@@ -129,7 +135,8 @@ def train(
     Args:
         env: a task's name, a Gymnasium id, an environment, or a vector environment that
             does not reset itself.
-        method: a name from `METHODS`.
+        method: a name from `METHODS`; by default that of the run in `out`, or else
+            `sfp-quick` (with the preset `paper`, `sfp`).
         agent: an agent of your own instead of a method: a class or function that makes
             one for the sizes of the environment, such as `sfp.SAC`.
         prior: a fitted one, its folder, or the name of a shipped one or of a noise
@@ -168,6 +175,8 @@ def train(
     if agent is not None:
         method = called_agent(agent, method)
         check_no_ingredients(prior, data)
+    else:
+        method = find_method(method, preset, out)
     held = tuple(priors.values())
     chosen = OWN if agent is not None else get_method(method, held, data)
     suite = suite_of(environment.env)
@@ -210,6 +219,12 @@ def train(
         if out is None:
             return act(None, progress)
         return _in_folder(Path(out), run, act, progress, resume=resume)
+
+
+def find_method(method: str | None, preset: str, out: str | Path | None) -> str:
+    """The method that was asked for, or that of the folder's run, or the usual one."""
+    held = held_method(Path(out)) if out is not None and method is None else None
+    return method or held or usual_method(preset)
 
 
 def _in_folder(
