@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -13,7 +12,7 @@ from sfp.envs.adapter import as_type
 from sfp.errors import SfpError, at_least
 from sfp.priors.base import Prior
 from sfp.priors.compatibility import check_actions
-from sfp.priors.store import load_prior
+from sfp.priors.several import Given, as_prior
 
 
 class PriorActor:
@@ -27,25 +26,26 @@ class PriorActor:
         actor.reset(ended)                 # where an episode is over
 
     Args:
-        prior: a fitted one, its folder, or the name of a shipped one.
-        action_space: of a single environment.
+        prior: a fitted one, its folder, the name of a shipped one, or a noise
+            (`uniform`, `ou`, `pink`).
+        space: the action space of a single environment.
         envs: how many environments.
         seed: of the proposals.
     """
 
-    def __init__(
-        self,
-        prior: Prior | str | Path,
-        action_space: gym.Space,
-        *,
-        envs: int = 1,
-        seed: int = 0,
-    ):
+    def __init__(self, prior: Given, space: gym.Space, *, envs: int = 1, seed: int = 0):
         at_least(1, envs=envs)
         at_least(0, seed=seed)
-        called = str(prior) if isinstance(prior, str | Path) else "the prior"
-        self.prior = load_prior(prior) if isinstance(prior, str | Path) else prior
-        self.space = check_space(self.prior, action_space, called)
+        called = "the prior" if isinstance(prior, Prior) else str(prior)
+        self.space = check_space(space, called)
+        low, high = self.space.low.ravel(), self.space.high.ravel()
+        self.prior = as_prior(prior, low, high)
+        check_actions(self.prior, low, high, called)
+        if self.prior.conditioning.state:
+            raise SfpError(
+                f"{called} sees {self.prior.conditioning}: beside another learner only "
+                "a state-free prior can act. Fit one without --state."
+            )
         self.rng = np.random.default_rng([seed, 1])
         self._sample = self.prior.sampler(seed)
         self._memory = self._begin(envs)
@@ -101,17 +101,11 @@ class PriorActor:
         return mask
 
 
-def check_space(prior: Prior, space: gym.Space, called: str) -> spaces.Box:
-    """Refuse an action space that a prior is not for, or a prior that sees states."""
-    if not isinstance(space, spaces.Box):
+def check_space(space: gym.Space, called: str) -> spaces.Box:
+    """Refuse an action space that no prior is for."""
+    if not isinstance(space, spaces.Box) or not space.is_bounded():
         raise SfpError(
-            f"{called} is for continuous actions: expected a Box action space, "
-            f"received {space}."
+            f"{called} is for continuous actions: expected a Box action space with "
+            f"finite bounds, received {space}."
         )
-    if prior.conditioning.state:
-        raise SfpError(
-            f"{called} sees {prior.conditioning}: beside another learner only a "
-            "state-free prior can act. Fit one without --state."
-        )
-    check_actions(prior, space.low.ravel(), space.high.ravel(), called)
     return space

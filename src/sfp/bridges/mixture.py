@@ -13,7 +13,8 @@ from sfp.documents import read_json
 from sfp.errors import SfpError
 from sfp.nets.mlp import MLP
 from sfp.priors.base import Prior
-from sfp.priors.store import fingerprint, load_prior
+from sfp.priors.several import Given, as_prior
+from sfp.priors.store import fingerprint
 from sfp.tensors import load_arrays
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.folder import CONFIG, check_run
@@ -42,7 +43,7 @@ class Mixed:
     commit: float
 
 
-def read_mixture(folder: Path, prior: Prior | str | Path) -> Mixed:
+def read_mixture(folder: Path, prior: Given) -> Mixed:
     trained = Trained.load(folder)
     if not (folder / CONFIG).is_file() or not (folder / "checkpoint").is_dir():
         raise SfpError(
@@ -61,7 +62,7 @@ def read_mixture(folder: Path, prior: Prior | str | Path) -> Mixed:
         raise SfpError(
             f"{folder} mixes several priors: only mixtures with one can be exported."
         )
-    held = load_prior(prior) if isinstance(prior, str | Path) else prior
+    held = as_prior(prior, np.array(trained.spec.low), np.array(trained.spec.high))
     if fingerprint(held) != config.get("prior"):
         raise SfpError(
             f"{folder} was trained with another prior ({config.get('prior')}) than "

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sfp.bridges.graph import Graph, Node
-from sfp.errors import SfpError
+from sfp.errors import SfpError, reason
 
 OPSET, IR = 17, 8
 """Old enough for runtimes of 2022."""
@@ -42,8 +42,8 @@ def packages() -> tuple[Any, Any]:
         import onnxruntime  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise SfpError(
-            f"ONNX needs the package {error.name}: pip install "
-            "'state-free-priors[onnx]', or export without --onnx."
+            f"ONNX needs the packages onnx and onnxruntime ({reason(error)}): pip "
+            "install 'state-free-priors[onnx]', or export without --onnx."
         ) from None
     return onnx, onnxruntime
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -12,7 +11,7 @@ import numpy as np
 from sfp.bridges.actor import PriorActor
 from sfp.envs.scale import ActionScale
 from sfp.errors import SfpError
-from sfp.priors.base import Prior
+from sfp.priors.several import Given
 
 try:
     from stable_baselines3.common.callbacks import (  # pyright: ignore[reportMissingImports]
@@ -43,24 +42,19 @@ class PriorNoise(ActionNoise):
     the policy. Each of several environments gets a stream of its own.
 
     Args:
-        prior: a fitted one, its folder, or the name of a shipped one.
-        action_space: of the environment.
+        prior: as of `PriorActor`.
+        space: the action space of a single environment.
         scale: noise of 1 reaches from the middle to the bounds of an action.
         seed: of the stream.
     """
 
     def __init__(
-        self,
-        prior: Prior | str | Path,
-        action_space: gym.Space,
-        *,
-        scale: float = 0.5,
-        seed: int = 0,
+        self, prior: Given, space: gym.Space, *, scale: float = 0.5, seed: int = 0
     ):
         super().__init__()
         if not 0.0 < scale < float("inf"):
             raise SfpError(f"expected a scale above 0, received {scale}.")
-        self.scale, self._actor = scale, PriorActor(prior, action_space, seed=seed)
+        self.scale, self._actor = scale, PriorActor(prior, space, seed=seed)
 
     def __call__(self) -> np.ndarray:
         """The noise of one time step, in units of the bounds."""
@@ -87,7 +81,7 @@ class PriorNoise(ActionNoise):
         return _remade, (self._actor.prior, self._actor.space, self.scale)
 
 
-def _remade(prior: Prior, space: gym.Space, scale: float) -> PriorNoise:
+def _remade(prior: Given, space: gym.Space, scale: float) -> PriorNoise:
     return PriorNoise(prior, space, scale=scale)
 
 
@@ -102,7 +96,7 @@ class MixedExploration(BaseCallback):
     SFP learns λ in every state; here it is a number or a schedule.
 
     Args:
-        prior: a fitted one, its folder, or the name of a shipped one.
+        prior: as of `PriorActor`.
         mixing: λ, or a function from the share of the training that is left to it.
         warmup: let the prior act in place of the uniform actions before
             `learning_starts`.
@@ -112,7 +106,7 @@ class MixedExploration(BaseCallback):
 
     def __init__(
         self,
-        prior: Prior | str | Path,
+        prior: Given,
         *,
         mixing: float | Schedule = hand_over,
         warmup: bool = True,

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy as np
+
 from sfp.envs.adapter import Environment
 from sfp.errors import SfpError
 from sfp.priors.base import Prior
@@ -27,17 +29,26 @@ def gather_priors(
     listed = list(given) if several else [given]
     found: dict[str, Prior] = {}
     for number, one in enumerate(listed, 1):
-        if not isinstance(one, str | Path | Prior):
-            raise SfpError(
-                f"expected a prior, its folder or its name, received a "
-                f"{type(one).__name__}."
-            )
         rest = f"prior {number}" if several else "the prior"
         name = rest if isinstance(one, Prior) else str(one)
         if name in found:
             raise _twice(name, name)
-        found[name] = _made(one, environment)
+        found[name] = as_prior(one, environment.low, environment.high)
     return found
+
+
+def as_prior(given: Given, low: np.ndarray, high: np.ndarray) -> Prior:
+    """The prior that is meant; a noise has these bounds."""
+    if isinstance(given, Prior):
+        return given
+    if not isinstance(given, str | Path):
+        raise SfpError(
+            f"expected a prior, its folder or its name, received a "
+            f"{type(given).__name__}."
+        )
+    if is_noise(given):
+        return noise_prior(str(given), low, high)
+    return load_prior(given)
 
 
 def check_priors(priors: Mapping[str, Prior], environment: Environment) -> None:
@@ -59,14 +70,6 @@ def short_names(priors: Mapping[str, Prior]) -> list[str]:
     """What tables and figures call them: folders by their last name, if that tells."""
     short = [Path(name).name for name in priors]
     return short if len({*short}) == len(short) else list(priors)
-
-
-def _made(given: Given, environment: Environment) -> Prior:
-    if isinstance(given, Prior):
-        return given
-    if is_noise(given):
-        return noise_prior(str(given), environment.low, environment.high)
-    return load_prior(given)
 
 
 def _twice(one: str, other: str) -> SfpError:
