@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +189,7 @@ def make_settings(given: dict[str, object], steps: int) -> tuple[Setting, ...]:
 
 
 def _flat(given: dict[str, object]) -> dict[str, Any]:
-    return {k: v for group in configure(given) for k, v in asdict(group).items()}
+    return {k: v for group in configure(given) for k, v in vars(group).items()}
 
 
 def _digest(settings: tuple[Setting, ...]) -> str:

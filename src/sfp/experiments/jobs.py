@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 from sfp.experiments import costs
@@ -21,9 +22,11 @@ def make_jobs(plans: Sequence[Plan], out: Path) -> list[Job]:
         jobs.setdefault(job.name, job)
         return (job.name,)
 
+    @cache
     def recorded(recording: Recording | None) -> tuple[str, ...]:
         return add(_record(recording)) if recording else ()
 
+    @cache
     def fitted(recipe: PriorRecipe | str | None) -> tuple[str, ...]:
         if recipe is None or isinstance(recipe, str) or recipe.shipped:
             return ()
