@@ -57,7 +57,7 @@ def run(args, learner, explore, seed):
     tests = Monitor(gym.wrappers.FlattenObservation(gym.make(args.task)))
     tests.reset(seed=1000)
     returns, _ = evaluate_policy(
-        model, tests, n_eval_episodes=args.tests, return_episode_rewards=True
+        model, tests, n_eval_episodes=10, return_episode_rewards=True
     )
     return goals, returns
 
@@ -70,7 +70,6 @@ def main():
     parser.add_argument("--learners", nargs="+", default=["SAC", "TD3"])
     parser.add_argument("--explore", nargs="+", default=["alone", "noise", "mixed"])
     parser.add_argument("--steps", type=int, default=10_000)
-    parser.add_argument("--tests", type=int, default=10, help="test episodes")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     args = parser.parse_args()
     for learner in args.learners:

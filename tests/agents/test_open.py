@@ -14,8 +14,10 @@ from probes import random_batch
 from sfp.agents.base import Decision, Memory, Turn
 from sfp.agents.own import make_agent
 from sfp.agents.sac import SAC
+from sfp.agents.sfp import SFP
 from sfp.config import Networks
 from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
+from sfp.envs.adapter import Environment
 from sfp.errors import SfpError
 from sfp.exploration.explorers import EXPLORERS, register_explorer
 from sfp.exploration.family import Correlated, Independent
@@ -24,7 +26,9 @@ from sfp.nets.layernorm import NormedMLP
 from sfp.nets.mlp import MLP
 from sfp.nets.policy import Policy, mean_action, shaken_action
 from sfp.observation import Obs, Spec
+from sfp.priors.base import unit_prior
 from sfp.training.loop import compile_updates
+from sfp.training.trained import make_spec
 
 TINY = dict(steps=200, warmup=60, update_after=60, batch=8, capacity=150, n_step=3)
 TINY |= dict(eval_every=100, eval_episodes=1, log_every=100, checkpoint_every=100)
@@ -194,9 +198,49 @@ def test_stacks_resume_with_the_same_bits_and_are_said_before(tmp_path):
         assert one.read_bytes() == two.read_bytes(), name
 
 
+@pytest.mark.parametrize(
+    ("image", "said"),
+    [
+        (np.zeros((8, 8, 3), np.uint8), r"shape \(16, 16, 3\), or with one more axis"),
+        (np.full((16, 16, 3), 200.0), r"floats within \[0, 1\], received float64"),
+        (np.zeros((16, 16, 3), np.int64), "images of uint8, .* received int64"),
+        ({"camera": np.zeros((16, 16, 3))}, "expected an array, received a dict"),
+    ],
+)
+def test_other_images_than_a_policy_knows_are_refused(image, said):
+    spec = Spec(0, 2, image=(16, 16, 3))
+    agent = SAC(spec, 0.2, SMALL)
+    actor = jax.tree.map(np.asarray, agent.actor(agent.init(jax.random.key(0))))
+    made = make_spec(Environment(Spot()), "sac", SMALL)
+    policy = sfp.Trained(agent.controller(actor), made)
+    with pytest.raises(SfpError, match=said):
+        policy.predict(image)
+
+
 def test_too_little_memory_for_images_is_said_before_the_run():
     with pytest.raises(SfpError, match=r"images of the replay need 12288000.0 GB"):
         sfp.train("room:pixels=true", method="sac", capacity=10**12, steps=10**12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slow", [True, False])
+def test_an_update_passes_images_three_times_or_twice(monkeypatch, slow):
+    calls, whole = [], Patches.__call__
+    monkeypatch.setattr(
+        Patches, "__call__", lambda self, obs: calls.append(obs) or whole(self, obs)
+    )
+    spec = Spec(0, 2, image=(16, 16, 3))
+    networks = Networks(width=8, depth=1, target_encoder=slow)
+    prior = unit_prior(sfp.load_prior("room"))
+    image = np.zeros((8, 16, 16, 3), np.uint8)
+    none = np.zeros((8, 0), np.float32)
+    batch = random_batch(8, obs=0, action=2, history=2)
+    batch = batch._replace(obs=Obs(none, none, image), next_obs=Obs(none, none, image))
+    for agent in (SAC(spec, 0.2, networks), SFP(spec, (prior,), 0.2, networks)):
+        state = jax.eval_shape(agent.init, jax.random.key(0))
+        calls.clear()
+        jax.eval_shape(agent.update, state, batch, jax.random.key(1))
+        assert len(calls) == (3 if slow else 2)
 
 
 def test_replay_keeps_images_as_bytes_each_once():

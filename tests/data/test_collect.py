@@ -12,7 +12,8 @@ import pytest
 import sfp
 from sfp.data.collect import collect
 from sfp.data.sources import load
-from sfp.envs.maze import get_layout
+from sfp.envs.maze import PointMaze, get_layout
+from sfp.envs.picture import AGENT, GOAL
 from sfp.errors import SfpError
 
 NAME = "sfp/room/scripted-v0"
@@ -315,3 +316,32 @@ def test_a_relative_datasets_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("MINARI_DATASETS_PATH", "some/where")
     data = collect("room", episodes=2, steps=5)
     assert (tmp_path / "some" / "where" / data.source / "data").is_dir()
+
+
+@pytest.mark.slow
+def test_images_are_recorded_without_loss_and_minari_reads_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    plain = sfp.collect("room", episodes=2, steps=20)
+    data = sfp.collect("room", episodes=2, steps=20, images=True)
+    assert data.source == "sfp/room/scripted-images-v0"
+    assert data.fingerprint == plain.fingerprint  # the same episodes
+    seen = sfp.load(data.source, columns=("images", "observations", "goals"))
+    env = PointMaze("room", pixels=True)
+    env.reset(seed=0)
+    for t in (0, 7, 33):
+        for name, column in (("position", seen.observations), ("goal", seen.goals)):
+            place = env.maze.layout.low + column[t] * env.maze.extent
+            setattr(env, name, place[None])
+        scene = env._eye.blank.copy()
+        env._eye.square(scene, env.goal[0], GOAL)
+        env._eye.square(scene, env.position[0], AGENT)
+        np.testing.assert_array_equal(seen.images[t], scene)
+    held = minari.load_dataset(data.source)
+    images = held[1].observations["image"]
+    assert images.shape == (21, 64, 64, 3)
+    np.testing.assert_array_equal(images[:20], seen.images[20:])
+    thin = sfp.load(data.source, columns=("images",), every=7)
+    np.testing.assert_array_equal(thin.images[:3], seen.images[:20:7])
+    np.testing.assert_array_equal(thin.actions[3:], seen.actions[20::7])
+    with pytest.raises(SfpError, match="images are recorded of scripts"):
+        sfp.collect("room", policy=lambda obs: np.zeros(2), images=True)

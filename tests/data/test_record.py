@@ -201,7 +201,11 @@ def test_bad_controllers_and_sizes_leave_nothing(controller, options, words, dat
         ("room", "runs/x", r"load a run first \(policy=sfp\.Trained\.load"),
         ("Pendulum-v1", "scripted", "there is no scripted policy for Pendulum-v1"),
         ("corridor", "expert", "corridor has no expert but the scripted policy itself"),
-        ("room:pixels=true", "scripted", "records positions, not images"),
+        (
+            "room:pixels=true",
+            "scripted",
+            "sees positions, not images: leave out pixels",
+        ),
         ("CartPole-v1", lambda obs: 0, "CartPole-v1 has Discrete actions"),
     ],
 )

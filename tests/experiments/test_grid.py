@@ -446,3 +446,29 @@ def test_claims_of_locomotion_are_about_disturbed_tasks_or_others(tmp_path):
     held = json.loads(write_manifest(tmp_path, plan, {}).read_text())
     assert [claim["tasks"] for claim in held["claims"]] == [["ant:bias=0.1"], ["ant"]]
     assert held["aggregate"] == ["ant", "ant:bias=0.1"]
+
+
+def test_the_visual_experiment_compares_images_with_states(tmp_path):
+    plan = make_plan("visual", overrides=Overrides(tasks=(), seeds=(0,)))
+    seen = {(entry.label, entry.cell.task) for entry in plan.entries}
+    states = {"room", "maze", "corridor"}
+    images = {f"{task}:pixels=true" for task in states}
+    assert seen == {
+        *((label, task) for label in ("SFP", "SAC") for task in states | images),
+        *(("PARROT", task) for task in images),
+    }
+    (recording,) = {
+        entry.cell.prior.recording for entry in plan.entries if entry.label == "PARROT"
+    }
+    assert recording.dataset == "sfp/room/scripted-images-v0"
+    assert "--images" in recording.words
+    assert all(dict(entry.cell.settings)["update_every"] == 2 for entry in plan.entries)
+    write_manifest(tmp_path, plan, {})
+    held = json.loads((tmp_path / "visual" / "experiment.json").read_text())
+    assert set(held["aggregate"]) == images
+    costs = [claim for claim in held["claims"] if "against" in claim]
+    assert {claim["better"] for claim in costs} == {"SFP", "SAC"}
+    for claim in costs:
+        assert set(claim["tasks"]) == states
+        assert [f"{task}:pixels=true" for task in claim["tasks"]] == claim["against"]
+    assert make_plan("visual", "meta-world").entries

@@ -85,7 +85,8 @@ def train(method, out=None, **more):
 
 
 def test_every_method_is_tried():
-    assert set(KINDS) == set(METHODS)
+    images = {"parrot-image"}  # tests/priors/test_seeing.py
+    assert set(KINDS) | images == set(METHODS)
 
 
 @pytest.mark.parametrize("method", [m for m in KINDS if m not in ("sac", "sfp")])

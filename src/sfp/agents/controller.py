@@ -96,6 +96,8 @@ def compile_warp(prior: Prior) -> Through:
 
     def through(unit: np.ndarray, history: np.ndarray, obs: Obs) -> np.ndarray:
         state = np.concatenate([obs.state, obs.goal])
+        if prior.conditioning.image:
+            state = obs.image.ravel().astype(np.float32)
         return np.asarray(warped(unit, history, state))
 
     return through

@@ -69,6 +69,11 @@ class Ingredients:
 
 
 def _no_skills(name: str, prior: Prior) -> None:
+    if prior.conditioning.image:
+        raise SfpError(
+            f"method {name} takes no prior that sees images: take method parrot-image, "
+            "or a state-free prior."
+        )
     if isinstance(prior.model, Skills):
         raise SfpError(
             f"method {name} takes a prior over single actions, received skills: take "
@@ -92,6 +97,7 @@ class Method:
         alpha: by suite; "" is any other.
         hindsight: by suite; "" is any other.
         refused: by suite, why the method makes no sense there.
+        sees_images: whether it is for tasks that show images only.
         relabels: False if an action means something else under another goal.
         hint: how to get the prior it takes.
         options: settings that this method has and others have not.
@@ -112,6 +118,7 @@ class Method:
     )
     hindsight: Mapping[str, float] = field(default_factory=lambda: {"": 4.0})
     refused: Mapping[str, str] = field(default_factory=dict)
+    sees_images: bool = False
     relabels: bool = True
     hint: str = (
         "`sfp fit DATA --out PRIOR`; for point-mazes --prior room ships, for "
@@ -190,6 +197,14 @@ def _flow_of_states(name: str, prior: Prior) -> None:
             f"method {name} needs a flow that sees the state alone, this one sees "
             f"{prior.conditioning}: fit one with --state --past-actions 0, or take "
             "method parrot-action for a state-free one."
+        )
+
+
+def _flow_of_images(name: str, prior: Prior) -> None:
+    if not prior.conditioning.image:
+        raise SfpError(
+            f"method {name} needs a flow that sees images, this one sees "
+            f"{prior.conditioning}: fit one with --model parrot-image."
         )
 
 
@@ -295,6 +310,18 @@ METHODS: dict[str, Method] = {
         hindsight={"": 0.0},
         relabels=False,
         hint="`sfp fit DATA --state --past-actions 0 --model parrot --out PRIOR`",
+    ),
+    "parrot-image": Method(
+        _parrot,
+        "SAC in the noise space of a flow that sees the image (PARROT)",
+        takes="prior",
+        needs="actions, images",
+        match="action space, size of the images",
+        check=_flow_of_images,
+        sees_images=True,
+        relabels=False,
+        hindsight={"": 0.0},
+        hint="`sfp fit DATA --model parrot-image --out PRIOR`",
     ),
     "parrot-action": Method(
         _parrot,

@@ -20,6 +20,7 @@ def collect(
     policy: str = "scripted",
     expert: bool = False,
     workers: int = 1,
+    images: bool = False,
     name: str | None = None,
     force: bool = False,
     json: bool = False,
@@ -38,21 +39,26 @@ def collect(
     In locomotion, experts record that ship with sfp:
         sfp collect halfcheetah --policy expert
 
+    PARROT on images learns from images beside the actions:
+        sfp collect room --images
+
     In Meta-World, an interrupted recording resumes with the same command.
 
     Args:
         task: a task (`sfp list tasks`), a .txt file with an ASCII map of your own, or,
             for --policy RUN, a Gymnasium id.
         episodes: trajectories to record; by default as many as in the paper, 4000, or
-            1000 in locomotion.
+            1000 in locomotion; with images 400.
         steps: time steps of each trajectory.
         seed: the same seed gives the same bits.
         policy: who acts: `scripted`, `expert` (Meta-World's expert for the task, or in
             locomotion ours), or the folder of a run or of a saved policy.
         expert: deprecated; write --policy expert.
         workers: processes that record in Meta-World; the data does not depend on it.
+        images: record 64x64 images too, with the policy's own goal drawn into them (in
+            point-mazes and Meta-World).
         name: the dataset's id; by default sfp/TASK/scripted-v0 (or expert-v0, or the
-            run's name).
+            run's name), with images sfp/TASK/scripted-images-v0.
         force: replace an existing dataset.
         json: print one JSON document.
     """
@@ -62,7 +68,8 @@ def collect(
     from sfp.envs.registry import get_task, slug
 
     who: Any = policy
-    episodes = usual_episodes(get_task(task)) if episodes is None else episodes
+    if episodes is None:
+        episodes = usual_episodes(get_task(task), images=images)
     if policy not in (SCRIPTED, EXPERT):
         from sfp.training.trained import Trained
 
@@ -78,6 +85,7 @@ def collect(
             policy=who,
             expert=expert,
             workers=workers,
+            images=images,
             name=name,
             force=force,
             progress=advance,

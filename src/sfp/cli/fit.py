@@ -47,6 +47,9 @@ def fit(
     Skills for method spirl are windows of ten actions; they need states too:
         sfp fit sfp/reach/scripted-v0 --model skills --out priors/reach-skills
 
+    PARROT on images needs recordings with images (sfp collect room --images):
+        sfp fit sfp/room/scripted-images-v0 --model parrot-image --out priors/room-image
+
     Args:
         dataset: a Minari id, or the path of a folder or file (see `sfp data --help`).
         out: folder for the prior: weights, config, model card and pictures.
@@ -82,8 +85,8 @@ def fit(
     from sfp.exploration.card import write_card
     from sfp.exploration.choose import find_past_actions
     from sfp.priors.base import check_temperature
-    from sfp.priors.fit import Fitter, conditioning_of, settings
-    from sfp.priors.models import SKILLS, usual_model
+    from sfp.priors.fit import MOST_IMAGES, Fitter, conditioning_of, settings
+    from sfp.priors.models import SEEING, SKILLS, usual_model
     from sfp.priors.prepare import check_seed
     from sfp.priors.session import check_target, fit_to
 
@@ -92,16 +95,21 @@ def fit(
     check_temperature(temperature)
     keep_compiled()
     model = usual_model(preset) if model is None else model
-    if model in SKILLS:
+    if model in (*SKILLS, *SEEING):
         past_actions = 0
     past = 0 if past_actions == "auto" else past_actions
     conditioning = conditioning_of(model, past, state=state)
     state = conditioning.state
+    every = 1
+    if conditioning.image:
+        steps = len(load(dataset, drop_short=drop_short).actions)
+        every = -(-steps // MOST_IMAGES)
     trajectories = load(
         dataset,
         columns=conditioning.columns,
-        optional="goals" if state else None,
+        optional="goals" if state and not conditioning.image else None,
         drop_short=drop_short,
+        every=every,
     )
     if env is not None:
         trajectories = trajectories.bounded(*bounds_of(env))

@@ -13,15 +13,16 @@ from sfp.data.record import record
 from sfp.data.scripted import Scripted
 from sfp.data.trajectories import SHORTEST, Trajectories
 from sfp.data.walking import load_expert
-from sfp.data.writer import make_buffer, write
+from sfp.data.writer import IMAGE, make_buffer, write
 from sfp.envs.layout import Layout
-from sfp.envs.maze import MazeBatch
+from sfp.envs.maze import PIXELS, Maze, MazeBatch
+from sfp.envs.picture import AGENT, GOAL, Canvas
 from sfp.envs.registry import Task, get_task
 from sfp.envs.suites import EPISODE_STEPS, SUITES
 from sfp.errors import SfpError, at_least
 
 SCRIPTED, EXPERT = "scripted", "expert"
-EPISODES = 4000
+EPISODES, WITH_IMAGES = 4000, 400
 LEAST = 16
 """Bytes of a recorded step at least: a dataset is in memory until it is whole."""
 
@@ -38,6 +39,7 @@ def collect(
     policy: Any = SCRIPTED,
     expert: bool = False,
     workers: int = 1,
+    images: bool = False,
     name: str | None = None,
     force: bool = False,
     progress: Callable[[int], None] = lambda done: None,
@@ -52,7 +54,7 @@ def collect(
     Args:
         task: `room` or `reach` in the paper; any point-maze or map has a script.
         episodes: trajectories to record; None is the paper's number for the suite, 4000
-            or for locomotion 1000.
+            or for locomotion 1000, and 400 with images.
         steps: per trajectory.
         seed: decides everything.
         policy: who acts: `scripted` reaches random goals, `expert` is Meta-World's own
@@ -60,13 +62,15 @@ def collect(
             that `record` takes works in any task.
         expert: the old way to say `policy="expert"`.
         workers: processes (Meta-World); the data does not depend on it.
+        images: record what `pixels=true` would show too, with the policy's own goal
+            drawn into it; for scripts and for Meta-World's experts.
         name: dataset id, by default `sfp/<task>/scripted-v0`, `expert-v0`, or
-            `recorded-v0` for all others.
+            `recorded-v0` for all others; with images `scripted-images-v0`.
         force: replace an existing dataset.
         progress: called with the number of episodes done so far.
     """
     chosen = get_task(task)
-    episodes = usual_episodes(chosen) if episodes is None else episodes
+    episodes = usual_episodes(chosen, images=images) if episodes is None else episodes
     at_least(1, episodes=episodes, workers=workers)
     at_least(SHORTEST, steps=steps)
     at_least(0, seed=seed)
@@ -87,6 +91,11 @@ def collect(
     if policy == EXPERT and by_experts(chosen):
         policy, name = load_expert(chosen), name or f"sfp/{chosen.slug}/expert-v0"
     if not isinstance(policy, str):
+        if images:
+            raise SfpError(
+                "images are recorded of scripts and of Meta-World's experts: for "
+                f"others name a task that shows them, as {chosen.base}:pixels=true."
+            )
         return record(
             task,
             policy,
@@ -98,7 +107,7 @@ def collect(
             progress=progress,
         )
     check_policy(chosen, policy)
-    layout = chosen.layout
+    layout, kind = chosen.layout, "scripted-images" if images else SCRIPTED
     if layout is None:
         return manipulation.collect(
             chosen,
@@ -106,14 +115,16 @@ def collect(
             seed,
             expert=policy == EXPERT,
             workers=workers,
+            images=images,
             name=name,
             force=force,
             progress=progress,
         )
     return write(
-        name or f"sfp/{chosen.slug}/scripted-v0",
-        _roll(layout, episodes, steps, seed=seed),
+        name or f"sfp/{chosen.slug}/{kind}-v0",
+        _roll(layout, episodes, steps, seed=seed, images=images),
         chosen.make(),
+        images=images,
         description=(
             f"{episodes} trajectories of {steps} steps in {chosen.name}: a scripted "
             f"policy reaches uniformly drawn goals (seed {seed}). desired_goal is the "
@@ -125,8 +136,10 @@ def collect(
     )
 
 
-def usual_episodes(task: Task) -> int:
-    """How many the paper records in a task of its suite."""
+def usual_episodes(task: Task, *, images: bool = False) -> int:
+    """How many the paper records in a task of its suite; of images fewer."""
+    if images:
+        return WITH_IMAGES
     suite = SUITES.get(task.suite)
     return EPISODES if suite is None else suite.episodes
 
@@ -164,13 +177,24 @@ def check_policy(task: Task, policy: str) -> None:
         )
     if task.kwargs.get("pixels"):
         raise SfpError(
-            f"the script of {task.base} records positions, not images: leave out "
-            "pixels (priors learn from the actions), or record a run (--policy RUN)."
+            f"the script of {task.base} sees positions, not images: leave out pixels "
+            "and add --images (images=True) to record both, or record a run (--policy "
+            "RUN)."
         )
 
 
+def _drawn(maze: Maze, positions: np.ndarray, goals: np.ndarray) -> np.ndarray:
+    """The images of an episode, from scaled positions and goals."""
+    eye = Canvas(maze.layout, PIXELS, PIXELS, keep_aspect=False)
+    made = np.repeat(eye.blank[None], len(positions), axis=0)
+    for image, at, goal in zip(made, positions, goals, strict=True):
+        eye.square(image, maze.layout.low + goal * maze.extent, GOAL)
+        eye.square(image, maze.layout.low + at * maze.extent, AGENT)
+    return made
+
+
 def _roll(
-    layout: Layout, episodes: int, steps: int, *, seed: int
+    layout: Layout, episodes: int, steps: int, *, seed: int, images: bool
 ) -> Iterator[EpisodeBuffer]:
     """Simulate in chunks; each chunk has a random stream of its own."""
     for chunk, first in enumerate(range(0, episodes, CHUNK)):
@@ -195,4 +219,6 @@ def _roll(
                 "achieved_goal": positions[i],
                 "desired_goal": goals[i],
             }
+            if images:
+                observations[IMAGE] = _drawn(batch.maze, positions[i], goals[i])
             yield make_buffer(observations, actions[i], rewards[i])

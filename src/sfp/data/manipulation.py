@@ -17,7 +17,7 @@ from sfp.data.reaching import Expert, Reaching
 from sfp.data.record import Episode, roll, stack
 from sfp.data.sources import minari
 from sfp.data.trajectories import Trajectories
-from sfp.data.writer import check_id, make_buffer, write
+from sfp.data.writer import IMAGE, check_id, make_buffer, write
 from sfp.envs.metaworld import MetaWorld
 from sfp.envs.registry import Task
 from sfp.envs.spaces import GOAL_KEYS
@@ -40,6 +40,7 @@ class Episodes:
     expert: bool
     first: int
     size: int
+    images: bool = False
 
     @property
     def name(self) -> str:
@@ -49,8 +50,10 @@ class Episodes:
         who, env = Expert(self.task) if self.expert else Reaching(), _env(self.task)
         numbers = range(self.first, self.first + self.size)
         streams = [np.random.default_rng([self.seed, number]) for number in numbers]
+        look = env.look if self.images else None
         made = [
-            roll(env, who, self.steps, rng, until_reward=self.expert) for rng in streams
+            roll(env, who, self.steps, rng, until_reward=self.expert, look=look)
+            for rng in streams
         ]
         arrays = [_arrays(episode) for episode in made]
         joined = {k: np.concatenate([one[k] for one in arrays]) for k in arrays[0]}
@@ -64,6 +67,7 @@ def collect(
     *,
     expert: bool,
     workers: int,
+    images: bool,
     name: str | None,
     force: bool,
     progress: Callable[[int], None],
@@ -71,11 +75,15 @@ def collect(
     """Record `size` (episodes, steps) as a Minari dataset; see `sfp.data.collect`."""
     episodes, steps = size
     kind = "expert" if expert else "scripted"
-    dataset_id = name or f"sfp/{task.slug}/{kind}-v0"
+    dataset_id = name or f"sfp/{task.slug}/{kind}{'-images' * images}-v0"
     check_id(dataset_id, force=force)
     env = task.make()
     parts = [
-        Episodes(task.name, steps, seed, expert, first, min(PART, episodes - first))
+        Episodes(
+            *(task.name, steps, seed, expert, first),
+            size=min(PART, episodes - first),
+            images=images,
+        )
         for first in range(0, episodes, PART)
     ]
     folder = minari.root() / ".parts" / f"{task.name}-{kind}-{_key(parts[0])}"
@@ -88,6 +96,7 @@ def collect(
             dataset_id,
             _buffers(folder, parts),
             env,
+            images=images,
             description=(
                 f"{episodes} trajectories of {up_to}{steps} steps in {task.name}: a "
                 f"scripted policy {does} (seed {seed}). desired_goal is the goal it is "
@@ -111,6 +120,8 @@ def _env(task: str) -> MetaWorld:
 def _key(part: Episodes) -> str:
     """Name all that decides the bits, so that parts of other versions are not mixed."""
     decides = asdict(part) | {"first": None, "size": None, "joined": True}
+    if not part.images:
+        del decides["images"]
     for package in ("sfp", "metaworld", "mujoco", "numpy"):
         try:
             decides[package] = version(package)
@@ -120,7 +131,8 @@ def _key(part: Episodes) -> str:
 
 
 def _arrays(episode: Episode) -> Arrays:
-    seen = {k: v.astype(np.float32) for k, v in stack(episode.observations).items()}
+    seen = stack(episode.observations)
+    seen = {k: v if k == IMAGE else v.astype(np.float32) for k, v in seen.items()}
     rewards = np.array(episode.rewards, np.float64)
     return seen | {"action": stack(episode.actions), "reward": rewards}
 
@@ -131,6 +143,7 @@ def _buffers(folder: Path, parts: Sequence[Episodes]) -> Iterator[EpisodeBuffer]
         for i, length in enumerate(made["length"]):
             own = slice(first, first + length)
             seen = slice(first + i, first + i + length + 1)  # one state more each
-            observations = {key: made[key][seen] for key in GOAL_KEYS}
+            keys = (*GOAL_KEYS, IMAGE) if part.images else GOAL_KEYS
+            observations = {key: made[key][seen] for key in keys}
             yield make_buffer(observations, made["action"][own], made["reward"][own])
             first += length

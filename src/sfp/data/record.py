@@ -11,11 +11,11 @@ from minari.data_collector import EpisodeBuffer
 from numpy.random import Generator
 
 from sfp.data.trajectories import SHORTEST, Trajectories
-from sfp.data.writer import make_buffer, write
+from sfp.data.writer import IMAGE, make_buffer, write
 from sfp.envs.adapter import as_type, make_env, name_of
 from sfp.envs.parameters import slug
 from sfp.envs.registry import get_task
-from sfp.envs.spaces import check_box
+from sfp.envs.spaces import GOAL_KEYS, check_box
 from sfp.errors import SfpError, at_least
 from sfp.outside import call
 
@@ -76,8 +76,8 @@ def record(
 
     Episode i has a random stream of its own, of (seed, i), which seeds the
     environment's reset and serves the controller: the same arguments give the same
-    bits, as far as environment and controller follow their seeds. Minari compresses
-    images with a loss (JPEG).
+    bits, as far as environment and controller follow their seeds. Images are compressed
+    without a loss.
 
     Args:
         env: a task's name, a Gymnasium id, or an environment with Box actions.
@@ -126,18 +126,25 @@ def roll(
     rng: Generator,
     *,
     until_reward: bool = False,
+    look: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> Episode:
     """One episode of at most that many steps; the stream decides every bit of it.
 
-    With `until_reward` it ends with the first reward above 0.
+    With `until_reward` it ends with the first reward above 0. `look` makes the image of
+    a time step for the goal that is pursued.
     """
     space, episode = check_box(env, name_of(env)), Episode()
     goal: Callable[[Any], np.ndarray] | None = getattr(controller, "goal", None)
+
+    def seen(now: Any, memory: Any) -> Any:
+        seen = now if goal is None else _after(now, goal(memory))
+        return {**seen, IMAGE: look(seen[GOAL_KEYS[2]])} if look else seen
+
     now, _ = env.reset(seed=int(rng.integers(2**31)))
     memory = controller.begin(rng)
     for _ in range(steps):
         action, memory = _acted(controller.act(memory, now, rng), space)
-        episode.observations.append(now if goal is None else _after(now, goal(memory)))
+        episode.observations.append(seen(now, memory))
         episode.actions.append(action)
         now, reward, terminated, truncated, _ = env.step(action)
         if goal is not None:
@@ -148,7 +155,7 @@ def roll(
         paid = until_reward and episode.rewards[-1] > 0
         if terminated or truncated or (paid and len(episode.actions) >= SHORTEST):
             break
-    episode.observations.append(now if goal is None else _after(now, goal(memory)))
+    episode.observations.append(seen(now, memory))
     return episode
 
 

@@ -165,6 +165,16 @@ class Trajectories:
         kept = {c: getattr(self, c)[rows] for c in self.columns}
         return replace(self, ends=np.cumsum(self.lengths[episodes]), **kept)
 
+    def thinned(self, every: int) -> Trajectories:
+        """Every so manieth step of each episode, from its first one on."""
+        if every == 1:
+            return self
+        steps = zip(self.starts, self.ends, strict=True)
+        spans = [np.arange(start, end, every) for start, end in steps]
+        rows, lengths = np.concatenate(spans), [len(span) for span in spans]
+        kept = {c: getattr(self, c)[rows] for c in self.columns}
+        return replace(self, ends=np.cumsum(lengths), **kept)
+
     def keep(self, share: float, rng: np.random.Generator) -> Trajectories:
         """A random share of the episodes (the paper's data quantity ablation)."""
         if not 0 < share <= 1:

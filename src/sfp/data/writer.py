@@ -8,17 +8,24 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 from minari.data_collector import EpisodeBuffer
+from minari.dataset._storages import hdf5_storage
 from minari.dataset.minari_dataset import parse_dataset_id
 from minari.dataset.minari_storage import MinariStorage
 from minari.namespace import create_namespace
+from PIL import Image
 
 from sfp.data.sources import load, minari
 from sfp.data.trajectories import Trajectories
+from sfp.envs.maze import PIXELS
 from sfp.errors import SfpError
 from sfp.files import atomic_folder
 from sfp.versions import DISTRIBUTION, version
+
+IMAGE = "image"
+"""Where a recording with images keeps them, beside state and goals."""
 
 
 def check_id(dataset_id: str, *, force: bool = False) -> None:
@@ -49,13 +56,14 @@ def write(
     *,
     description: str,
     algorithm: str,
+    images: bool = False,
     force: bool = False,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Trajectories:
     """Write episodes as a local Minari dataset; the file is in memory until complete.
 
     The environment gives the spaces and the specification to rebuild it from, unless
-    that holds code.
+    that holds code. With `images`, observations have an `IMAGE` beside what it shows.
     """
     check_id(dataset_id, force=force)
     target = minari.root() / dataset_id
@@ -71,7 +79,7 @@ def write(
     with atomic_folder(target, force=force) as draft:
         storage = MinariStorage.new(
             draft / "data",
-            env.observation_space,
+            _with_image(env.observation_space) if images else env.observation_space,
             env.action_space,
             env.spec if _is_plain(env.spec) else None,
             data_format="hdf5",
@@ -80,7 +88,8 @@ def write(
         # In memory first: HDF5 crashes the whole process when a write to disk fails.
         file = io.BytesIO()
         storage._file_path = file  # pyright: ignore[reportAttributeAccessIssue]
-        storage.update_episodes(_counted(episodes, progress))
+        with _lossless():
+            storage.update_episodes(_counted(episodes, progress))
         (draft / "data" / "main_data.hdf5").write_bytes(file.getbuffer())
         storage.update_metadata({"dataset_size": storage.get_size()})
     namespace = parse_dataset_id(dataset_id)[0]
@@ -89,6 +98,32 @@ def write(
         with contextlib.suppress(ValueError, OSError):
             create_namespace(namespace)
     return load(target)
+
+
+def _with_image(space: spaces.Space) -> spaces.Space:
+    assert isinstance(space, spaces.Dict)
+    image = spaces.Box(0, 255, (PIXELS, PIXELS, 3), np.uint8)
+    return spaces.Dict({**space.spaces, IMAGE: image})
+
+
+@contextlib.contextmanager
+def _lossless() -> Iterator[None]:
+    """Images as PNG: Minari writes JPEG, but reads either.
+
+    A loss would blur what is three pixels wide, and PNG of such images is smaller.
+    """
+
+    def encode(frame: np.ndarray) -> np.ndarray:
+        buffer = io.BytesIO()
+        Image.fromarray(frame).save(buffer, format="PNG", compress_level=1)
+        return np.frombuffer(buffer.getvalue(), np.uint8)
+
+    before = hdf5_storage.encode_frame
+    hdf5_storage.encode_frame = encode
+    try:
+        yield
+    finally:
+        hdf5_storage.encode_frame = before
 
 
 def _is_plain(spec: EnvSpec | None) -> bool:

@@ -86,8 +86,11 @@ class MetaWorld(gym.Env):
         self.simulation = _stock(task)
         self._view = camera_name, width, height
         self._camera: Camera | None = None
-        self._eye = self._look("corner", PIXELS, PIXELS, fast=True) if pixels else None
+        self._eye: Camera | None = None
+        self._shows_images = pixels
         self._bind()
+        if pixels:
+            self.look(np.zeros(3))  # or say at once that it cannot
         point = spaces.Box(-np.inf, np.inf, (3,), np.float64)
         bounds = np.tile(self._low, 2), np.tile(self._high, 2)
         seen = spaces.Box(*bounds, dtype=np.float64)
@@ -158,6 +161,12 @@ class MetaWorld(gym.Env):
             self._camera = self._look(*self._view)
         return self._camera.shoot(self.simulation.data)
 
+    def look(self, goal: np.ndarray) -> Image:
+        """What `pixels` would show now, with another goal drawn into it."""
+        if self._eye is None:
+            self._eye = self._look("corner", PIXELS, PIXELS, fast=True)
+        return self._eye.shoot(self.simulation.data, goal)
+
     def save(self) -> Saved:
         """All that the rest of the episode depends on, but for the random stream."""
         stock, state = self.simulation, np.empty(self._state_size)
@@ -179,7 +188,7 @@ class MetaWorld(gym.Env):
         for camera in (self._camera, self._eye):
             if camera is not None:
                 camera.close()
-        self._camera = None
+        self._camera = self._eye = None
 
     def _bind(self) -> None:
         """Take hold of the simulator's memory: looking names up costs more."""
@@ -225,8 +234,8 @@ class MetaWorld(gym.Env):
     def _observe(
         self, now: np.ndarray, before: np.ndarray, achieved: np.ndarray
     ) -> Observation:
-        if self._eye is not None:
-            return self._eye.shoot(self.simulation.data, self._goal)
+        if self._shows_images:
+            return self.look(self._goal)
         parts = np.concatenate([now, before]), achieved, self._goal.copy()
         return dict(zip(GOAL_KEYS, parts, strict=True))
 

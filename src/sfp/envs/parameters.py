@@ -114,6 +114,11 @@ def check(
     return chosen
 
 
+def shows_images(name: str) -> bool:
+    """Whether a task of ours is asked for images."""
+    return bool(split(name)[1].get("pixels"))
+
+
 def slug(name: str) -> str:
     """A name as a part of folder names and dataset ids."""
     return re.sub(r"[^\w-]+", "-", name).strip("-")

@@ -7,7 +7,14 @@ from typing import Literal, TypeAlias
 
 Measure: TypeAlias = Literal["final", "time", "at once", "solved", "mixture at once"]
 Where: TypeAlias = Literal[
-    "training", "downstream", "harder", "out of reach", "disturbed", "undisturbed"
+    "training",
+    "downstream",
+    "harder",
+    "out of reach",
+    "disturbed",
+    "undisturbed",
+    "images",
+    "states",
 ]
 
 AS_WELL = 0.75
@@ -27,11 +34,13 @@ class Claim:
         better: the cell that should do better; empty: `worse` should solve no task.
         where: on the training task, on all others, on those of them that need more
             than weak exploration, or on those that no method of the paper solves; on
-            those with a bias or inverted actions, or on those without.
+            those with a bias or inverted actions, or on those without; on those that
+            show images, or on the same tasks with states.
         measure: `final` return, `time` until the task is solved, whether it is solved
             `at once` (at the first evaluation; a mixture as it acts), or `solved` at
             all.
         share: of the other's return that must be exceeded; all of it is 1.
+        against: where the other is, if it is elsewhere: the same tasks, seen otherwise.
     """
 
     text: str
@@ -40,6 +49,7 @@ class Claim:
     where: Where = "downstream"
     measure: Measure = "final"
     share: float = 1.0
+    against: Where | None = None
 
 
 def _sfp_over(
@@ -227,6 +237,21 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         *_sfp_over(
             "performance drops with uniform actions in the data",
             *("uniform-25", "uniform-50", "uniform-75"),
+        ),
+    ),
+    "visual": (
+        Claim("SFP does better than SAC from images", "sfp-half", "sac-half", "images"),
+        Claim(
+            "SFP does better than PARROT from images",
+            *("sfp-half", "parrot-image", "images"),
+        ),
+        *(
+            Claim(
+                "images cost return: the same method returns more from states",
+                *(cell, cell, "states"),
+                against="images",
+            )
+            for cell in ("sfp-half", "sac-half")
         ),
     ),
     "biased": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sfp.envs.parameters import shows_images
 from sfp.envs.registry import get_task
 from sfp.experiments.cell import Cell, Walk
 from sfp.experiments.recipes import PriorRecipe, Recording
@@ -13,8 +14,11 @@ START = 10.0
 TRAINING = 300.0
 """Steps per second of a run, tests included."""
 
+IMAGES, DRAWING = 30.0, 90.0
+"""Of a run on images, and of a recording with them."""
+
 GRADIENT = {"realnvp": 100.0, "parrot": 100.0, "vae": 500.0, "mixture": 100.0}
-GRADIENT |= {"skills": 50.0, "skills-open": 50.0}
+GRADIENT |= {"skills": 50.0, "skills-open": 50.0, "parrot-image": 10.0}
 """Gradient steps per second of a fit; a thousand for all others."""
 
 RECORDING = {"point-maze": 200_000.0, "meta-world": 6_000.0, "gym-mujoco": 3_000.0}
@@ -33,7 +37,8 @@ ASSUMED = (
 
 
 def train(cell: Cell) -> float:
-    return START + cell.steps / TRAINING
+    speed = IMAGES if shows_images(cell.task) else TRAINING
+    return START + cell.steps / speed
 
 
 def epochs(recipe: PriorRecipe) -> int:
@@ -50,6 +55,7 @@ def fit(recipe: PriorRecipe) -> float:
 
 def record(recording: Recording) -> float:
     speed = RECORDING.get(get_task(recording.task).suite, OTHER)
+    speed = min(speed, DRAWING) if recording.images else speed
     return START + recording.episodes * recording.steps / speed
 
 

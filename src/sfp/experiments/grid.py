@@ -60,6 +60,7 @@ HALVES = ("50%", "100%")
 SIXTHS = ("0%", "20%", "40%", "60%", "80%", "100%")
 """Thresholds as shares of x_max: at 0 everybody scores."""
 
+PIXELS = ({"pixels": False}, {"pixels": True})
 INVERSION = {"inverted": (False, True)}
 EXPERIMENTS: dict[str, Experiment] = {
     "transfer": Experiment(
@@ -232,6 +233,15 @@ EXPERIMENTS: dict[str, Experiment] = {
         },
         suites=("meta-world",),
         expert="pick-place",
+    ),
+    "visual": Experiment(
+        "Learning from images",
+        "Everybody returns less from images than from states; SFP, whose prior never "
+        "saw an image, stays above SAC and above PARROT, whose prior sees them.",
+        {"sfp-half": "SFP", "sac-half": "SAC", "parrot-image": "PARROT"},
+        seeds=3,
+        suites=("point-maze", "meta-world"),
+        levels={"small": PIXELS, "paper": PIXELS},
     ),
     "biased": Experiment(
         "Biased downstream learning (locomotion)",

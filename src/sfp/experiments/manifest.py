@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sfp.envs.parameters import base, split
+from sfp.envs.parameters import base, shows_images, split
 from sfp.envs.suites import DISTURBED, get_suite
 from sfp.experiments.claims import CLAIMS, Where
 from sfp.experiments.plan import Plan
@@ -38,6 +38,8 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
         "out of reach": [t for t in downstream if base(t) in suite.hopeless],
         "disturbed": [t for t in downstream if is_disturbed(t)],
         "undisturbed": [t for t in downstream if not is_disturbed(t)],
+        "images": [t for t in downstream if shows_images(t)],
+        "states": [t for t in sorted(tasks | {plan.training}) if not shows_images(t)],
     }
     about: dict[str, Any] = {
         "format": FORMAT,
@@ -47,13 +49,18 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
         "suite": plan.suite,
         "scale": plan.scale,
         "training": plan.training,
-        "aggregate": downstream,
+        "aggregate": where["images"] or downstream,
         "claims": [
             {
                 "text": claim.text,
                 "better": plan.experiment.cells.get(claim.better, ""),
                 "worse": plan.experiment.cells[claim.worse],
                 "tasks": where[claim.where],
+                **(
+                    _elsewhere(where[claim.where], where[claim.against])
+                    if claim.against
+                    else {}
+                ),
                 "measure": claim.measure,
                 "share": claim.share,
             }
@@ -79,6 +86,12 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
         "figures": _files(plan, out, FIGURES),
     }
     return write_json(out / plan.name / "experiment.json", about)
+
+
+def _elsewhere(tasks: list[str], others: list[str]) -> dict[str, list[str]]:
+    """The same tasks seen otherwise, in the order of `tasks`."""
+    known = {base(task): task for task in others}
+    return {"against": [known.get(base(task), "") for task in tasks]}
 
 
 def is_disturbed(task: str) -> bool:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from sfp.agents.methods import METHODS
-from sfp.envs.parameters import base
+from sfp.data.collect import WITH_IMAGES
+from sfp.envs.parameters import base, shows_images
 from sfp.envs.registry import canonical, get_task
 from sfp.envs.suites import SUITES, Suite, get_suite
 from sfp.errors import SfpError, at_least, unknown
@@ -17,6 +18,7 @@ from sfp.experiments.cell import Cell, Walk, make_settings
 from sfp.experiments.grid import EXPERIMENTS, Experiment
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.experiments.variants import VARIANTS
+from sfp.priors.models import SEEING
 
 Scale: TypeAlias = Literal["paper", "small"]
 Preset: TypeAlias = Literal["default", "paper"]
@@ -163,8 +165,11 @@ def make_plan(
             recording = recording_for(base(task))
             for key in chosen:
                 variant, prior = VARIANTS[key], None
+                if METHODS[variant.method].sees_images and not shows_images(task):
+                    continue
                 if variant.prior is not None:
-                    prior = PriorRecipe(recording, **fitting, **variant.prior)
+                    own = _with_images(recording, given, variant.prior)
+                    prior = PriorRecipe(own, **fitting, **variant.prior)
                 cell = Cell(
                     task,
                     variant.method,
@@ -183,6 +188,16 @@ def make_plan(
                 )
                 entries.append(Entry(cell, key, experiment.cells[key]))
     return Plan(name, suite, scale, tuple(entries), (), given)
+
+
+def _with_images(
+    recording: Recording, given: Overrides, prior: Mapping[str, Any]
+) -> Recording:
+    """The recording for a prior, with fewer episodes if it sees images."""
+    if prior.get("model") not in SEEING:
+        return recording
+    episodes = WITH_IMAGES if given.episodes is None else given.episodes
+    return replace(recording, images=True, episodes=episodes)
 
 
 def _chosen(name: str, given: Overrides, suite: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfp.data.collect import EPISODES
+from sfp.data.collect import EPISODES, WITH_IMAGES
 from sfp.data.manipulation import ENDS
 from sfp.data.sources import load, minari
 from sfp.documents import read_json
@@ -16,7 +16,7 @@ from sfp.errors import SfpError
 from sfp.experiments.job import Words
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.fit import settings
-from sfp.priors.models import get_model
+from sfp.priors.models import SEEING, get_model
 from sfp.priors.store import (
     CONFIG,
     find_prior,
@@ -40,13 +40,15 @@ class Recording:
     steps: int = EPISODE_STEPS
     seed: int = 0
     expert: bool = False
+    images: bool = False
 
     @property
     def slug(self) -> str:
         """The task, and what is not the default."""
-        usual = Recording(self.task, expert=self.expert)
+        count = WITH_IMAGES if self.images else EPISODES
+        usual = Recording(self.task, count, expert=self.expert, images=self.images)
         size = f"-{self.episodes}x{self.steps}" if self != usual else ""
-        who = "-expert" if self.expert else ""
+        who = f"{'-expert' * self.expert}{'-images' * self.images}"
         return f"{self.task}{who}{size}{f'-d{self.seed}' if self.seed else ''}"
 
     @property
@@ -61,6 +63,7 @@ class Recording:
         sizes = ("--episodes", str(self.episodes), "--steps", str(self.steps))
         named = ("--seed", str(self.seed), "--name", self.dataset)
         who = ("--policy", "expert") if self.expert else ()
+        who += ("--images",) if self.images else ()
         return ("collect", self.task, *who, *sizes, *named)
 
     @property
@@ -200,7 +203,7 @@ class PriorRecipe:
 
     @property
     def sees(self) -> Conditioning:
-        return Conditioning(self.past_actions, self.state)
+        return Conditioning(self.past_actions, self.state, self.model in SEEING)
 
 
 @functools.cache

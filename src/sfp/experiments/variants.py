@@ -35,6 +35,7 @@ def _sfp(**prior: Any) -> Variant:
 GAUSSIAN = {"model": "gaussian"}
 SKILLS = {"model": "skills", "past_actions": 0, "state": True}
 WARM, UNIFORM = {"warmup_by": "method"}, {"warmup_by": "uniform"}
+HALF = {"update_every": 2}
 NO_HER = {"hindsight": 0.0}
 
 VARIANTS: dict[str, Variant] = {
@@ -75,6 +76,12 @@ VARIANTS: dict[str, Variant] = {
     "sac-kl-no-her": Variant("sac-kl", GAUSSIAN, settings=NO_HER),
     "sac-kl-warm-no-her": Variant("sac-kl", GAUSSIAN, settings={**WARM, **NO_HER}),
     "sac-pink-no-her": Variant("sac-pink", settings=NO_HER),
+    # from images, with half the updates: with them, an update costs six times as much
+    "sfp-half": Variant("sfp", {}, settings=HALF),
+    "sac-half": Variant("sac", settings=HALF),
+    "parrot-image": Variant(
+        "parrot-image", {"model": "parrot-image", **STATE}, settings=HALF
+    ),
     # what the prior sees
     "actions-2": _sfp(past_actions=2),
     "actions-5": _sfp(past_actions=5),

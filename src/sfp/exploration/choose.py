@@ -15,7 +15,7 @@ from sfp.exploration.metrics import persistence
 from sfp.exploration.place import Place, find_place
 from sfp.priors.compatibility import check_bounds
 from sfp.priors.conditioning import Conditioning
-from sfp.priors.fit import Fitter, Fitting
+from sfp.priors.fit import Fitter, Fitting, conditioning_of
 from sfp.priors.rollout import rollout
 from sfp.progress import progress
 
@@ -69,7 +69,7 @@ def find_past_actions(
         known = place.environment
         check_bounds(data.low, data.high, known.low, known.high, data.source)
     if past_actions != "auto":
-        return Conditioning(past_actions, state), []
+        return conditioning_of(how["model"], past_actions, state=state), []
     if state:
         raise SfpError("auto is for state-free priors: say how many --past-actions.")
     with progress("trying past actions", len(CANDIDATES) + 1) as advance:

@@ -111,6 +111,8 @@ def _known_place(task: Task) -> Place:
     """A point-maze, or a task of Meta-World: the box that can be reached is known."""
     env, layout = task.make(), task.layout
     hand: Any = env.unwrapped
+    if layout is None and task.kwargs.get("pixels"):
+        hand = task.make(pixels=False).unwrapped  # where it is, no image tells
 
     def arenas(count: int, rng: np.random.Generator) -> Iterator[Arena]:
         if layout is not None:

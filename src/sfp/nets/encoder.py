@@ -182,25 +182,26 @@ def _patches(pixels: Any) -> Any:
 
 def _convolved(layer: MLP, grid: Any, border: int = 0) -> Any:
     """A 3x3 convolution of (..., rows, columns, c): the layer sees windows of 9 c."""
-    *lead, rows, columns, channels = grid.shape
     if namespace(grid) is np:
-        fill = [(0, 0)] * len(lead) + [(border, border)] * 2 + [(0, 0)]
-        grid, shrunk = np.pad(grid, fill), 2 * border - 2
-        windows = [
-            grid[..., i : i + rows + shrunk, j : j + columns + shrunk, :]
-            for i in range(3)
-            for j in range(3)
-        ]
-        return layer(np.concatenate(windows, axis=-1))
+        return layer(_windows(grid, border))
     (weight,), (bias,) = layer.weights, layer.biases
     out = jax.lax.conv_general_dilated(
-        grid.reshape(-1, rows, columns, channels),
-        weight.reshape(3, 3, channels, -1),
+        grid.reshape(-1, *grid.shape[-3:]),
+        weight.reshape(3, 3, grid.shape[-1], -1),
         (1, 1),
         [(border, border)] * 2,
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
     )
-    return out.reshape(*lead, *out.shape[1:]) + along(bias, grid)
+    return out.reshape(*grid.shape[:-3], *out.shape[1:]) + along(bias, grid)
+
+
+def _windows(grid: Any, border: int) -> Any:
+    """The 3x3 windows of (..., rows, columns, c), 9 c numbers each."""
+    xp, (*lead, rows, columns, _) = namespace(grid), grid.shape
+    grid = xp.pad(grid, [(0, 0)] * len(lead) + [(border, border)] * 2 + [(0, 0)])
+    rows, columns = rows + 2 * border - 2, columns + 2 * border - 2
+    cut = [grid[..., i : i + rows, j : j + columns, :] for i, j in np.ndindex(3, 3)]
+    return xp.concatenate(cut, axis=-1)
 
 
 def _pooled(grid: Any) -> Any:

@@ -49,6 +49,9 @@ class DevicePairs:
     of those that stand for all, once: every epoch is judged by the same samples.
     """
 
+    block = 500
+    """Gradient steps in one call, at most: what a progress bar can show."""
+
     most_held: int | None = None
     most_settled = SETTLE
 
@@ -68,25 +71,29 @@ class DevicePairs:
         self._units, self._train, self.size = units, train, len(train)
         self.resident = self._scaled()
         judged = shuffled(held, seed, self.most_held)
-        self.held = self.make(keys[0], self.resident, judged)
+        self.held = self.make(keys[0], self.resident, self._found(judged))
         some = shuffled(train, seed, self.most_settled)
-        self.settling = self.make(keys[1], self.resident, some)
+        self.settling = self.make(keys[1], self.resident, self._found(some))
 
     @property
     def seeds(self) -> Float[Array, "seeds past dims"]:
         return draw_seeds(self._data, self._train, self._conditioning, self._seed)
 
-    def load(
-        self, items: Int[np.ndarray, "steps batch"]
-    ) -> Int[np.ndarray, "steps batch"]:
-        return self._train[items]
+    def load(self, items: Int[np.ndarray, "steps batch"]) -> Any:
+        return self._found(self._train[items])
 
     def make(self, key: PRNGKeyArray, resident: Any, loaded: Any) -> Samples:
-        _, jitter, edge = self._units
-        actions = resident[0][loaded]
-        noise = jax.random.uniform(key, actions.shape, minval=-1.0)
-        actions = jnp.clip(actions + along(jitter, noise) * noise, -edge, edge)
+        actions = self._noisy(key, resident[0][loaded])
         return Samples(actions, self._conditioning.gather(loaded, *resident))
+
+    def _found(self, rows: Int[np.ndarray, "*lead"]) -> Any:
+        """What `make` needs of some steps: here their numbers are enough."""
+        return rows
+
+    def _noisy(self, key: PRNGKeyArray, actions: Any) -> Any:
+        _, jitter, edge = self._units
+        noise = jax.random.uniform(key, actions.shape, minval=-1.0)
+        return jnp.clip(actions + along(jitter, noise) * noise, -edge, edge)
 
     def _rows(
         self, data: Trajectories, conditioning: Conditioning
@@ -102,6 +109,27 @@ class DevicePairs:
         seen = jnp.asarray(states(data))
         mean, deviation = frame.state_mean[None], frame.state_deviation[None]
         return actions, (seen - mean) / deviation
+
+
+class ImagePairs(DevicePairs):
+    """Pairs of an action and the image before it; images come in with their batch.
+
+    One gradient step per call: inside a loop, convolutions are slow on a CPU.
+    """
+
+    block, most_held, most_settled = 1, 2_000, 16
+
+    def make(self, key: PRNGKeyArray, resident: Any, loaded: Any) -> Samples:
+        rows, images = loaded
+        flat = images.reshape(len(rows), -1).astype(jnp.float32) / 255.0
+        return Samples(self._noisy(key, resident[0][rows]), flat)
+
+    def _found(self, rows: Int[np.ndarray, "*lead"]) -> Any:
+        assert self._data.images is not None
+        return rows, self._data.images[rows]
+
+    def _scaled(self) -> tuple[jax.Array, None]:
+        return self._units.frame.scale.to_unit(jnp.asarray(self._data.actions)), None
 
 
 class DeviceWindows(DevicePairs):

@@ -13,6 +13,14 @@ def check_prior(prior: Prior, called: str, environment: Environment) -> None:
     check_actions(prior, environment.low, environment.high, called)
     check_names(prior, environment.env.metadata.get("action_names", ()), called)
     seen, spec = len(prior.frame.state_mean), environment.spec
+    if prior.conditioning.image:
+        if seen != spec.pixels or spec.frames > 1:
+            raise SfpError(
+                f"{called} sees an image of {seen} numbers, {environment.name} shows "
+                f"{spec.pixels}{f' in {spec.frames} frames' * (spec.frames > 1)}. A "
+                "state-free prior would work."
+            )
+        return
     if seen not in (0, spec.state, spec.inputs):
         raise SfpError(
             f"{called} sees a state of {seen} numbers, {environment.name} shows "

@@ -27,17 +27,23 @@ class Conditioning:
     Attributes:
         past_actions: k; the context begins with a_{t-k} ... a_{t-1}, oldest first.
         state: whether s_t follows, with the goal where the data has one.
+        image: whether the state is an image, and nothing else is seen (PARROT).
     """
 
     past_actions: int = 1
     state: bool = False
+    image: bool = False
 
     def __post_init__(self):
         at_least(0, past_actions=self.past_actions)
+        if self.image and (self.past_actions or not self.state):
+            raise SfpError(
+                "a prior that sees images sees nothing else: expected no past actions."
+            )
 
     def __str__(self) -> str:
         """As in the paper: `a(t-1)`, `s(t)`, `s(t), a(t-1)` or `nothing`."""
-        seen = ["s(t)"] if self.state else []
+        seen = ["image(t)" if self.image else "s(t)"] if self.state else []
         if self.past_actions == 1:
             seen.append("a(t-1)")
         elif self.past_actions > 1:
@@ -46,12 +52,14 @@ class Conditioning:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ("actions", "observations") if self.state else ("actions",)
+        if not self.state:
+            return ("actions",)
+        return ("actions", "images" if self.image else "observations")
 
     def pairs(self, data: Trajectories) -> Pairs:
         """Every action that has its whole context within its own episode."""
         rows, episodes = self.rows(data)
-        seen = states(data) if self.state else None
+        seen = states(data, image=self.image) if self.state else None
         return Pairs(
             self.gather(rows, data.actions, seen), data.actions[rows], episodes
         )
@@ -108,17 +116,22 @@ class Conditioning:
         flat = history.reshape(*state.shape[:-1], -1)
         return numpy.concat([flat, state], axis=-1) if self.state else flat
 
+    def check(self, data: Trajectories) -> None:
+        """Refuse data that lacks what is to be seen."""
+        for column in set(self.columns) - set(data.columns):
+            what = "images" if self.image else "the state"
+            raise SfpError(
+                f"{data.source} has no {column} (it has {', '.join(data.columns)}): a "
+                f"prior given {what} needs them. "
+                "A state-free prior (past actions only) works with this data."
+            )
+
     def rows(
         self, data: Trajectories
     ) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " rows"]]:
         """The steps with their whole context in their own episode, and the episode."""
         k = self.past_actions
-        if self.state and data.observations is None:
-            raise SfpError(
-                f"{data.source} has no observations (it has "
-                f"{', '.join(data.columns)}): a prior given the state needs them. "
-                "A state-free prior (past actions only) works with this data."
-            )
+        self.check(data)
         steps = [
             np.arange(start + k, end)
             for start, end in zip(data.starts, data.ends, strict=True)
@@ -132,8 +145,10 @@ class Conditioning:
         return rows, np.repeat(np.arange(len(data)), [len(s) for s in steps])
 
 
-def states(data: Trajectories) -> np.ndarray:
-    """s_t of every step, with the goal behind it where there is one."""
+def states(data: Trajectories, *, image: bool = False) -> np.ndarray:
+    """s_t of every step, with the goal behind it where there is one; or its image."""
+    if image and data.images is not None:
+        return data.images.reshape(len(data.actions), -1).astype(np.float32)
     assert data.observations is not None
     parts = [data.observations.reshape(len(data.actions), -1)]
     if data.goals is not None:

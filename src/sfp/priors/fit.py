@@ -1,5 +1,6 @@
 """Learning a prior from trajectories, in blocks of gradient steps inside XLA."""
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -16,18 +17,18 @@ from sfp.data.trajectories import Trajectories
 from sfp.errors import SfpError, at_least, unknown
 from sfp.outside import call
 from sfp.priors.base import Prior, check_temperature
-from sfp.priors.batches import DevicePairs, DeviceWindows, Units
+from sfp.priors.batches import DevicePairs, DeviceWindows, ImagePairs, Units
 from sfp.priors.conditioning import Conditioning
-from sfp.priors.models import OURS, SKILLS, find_maker, usual_model
+from sfp.priors.models import OURS, SEEING, SKILLS, find_maker, usual_model
 from sfp.priors.prepare import check_seed, make_frame, make_jitter
 from sfp.priors.probe import check_alike, check_model
 from sfp.priors.protocols import Settles, Solves, loss_of, partition, traits_of
 from sfp.priors.skills import Skills
 
-BLOCK = 500
-"""Gradient steps in one call, at most: what a progress bar can show."""
-
 CHUNK = 4096
+MOST_IMAGES = 100_000
+"""Images that `sfp fit` reads, evenly spaced in time: 1.2 GB of 64x64 pixels."""
+
 PROBED = 8
 """Samples that a model from outside is tried on."""
 
@@ -90,6 +91,8 @@ def settings(model: Any, preset: str = "default", **changes: Any) -> Fitting:
 def conditioning_of(model: Any, past_actions: int, *, state: bool) -> Conditioning:
     """What a prior sees; skills see no past actions, a closed loop needs the state."""
     name = find_maker(model).name
+    if name in SEEING:
+        return Conditioning(0, state=True, image=True)
     if name not in SKILLS:
         return Conditioning(past_actions, state)
     return Conditioning(0, state or name == "skills")
@@ -127,6 +130,7 @@ class Fitter:
     ):
         check_seed(seed)
         check_temperature(temperature)
+        conditioning.check(data)
         self.temperature = temperature
         self.maker = find_maker(model)
         self.conditioning, self.fitting, self.seed = conditioning, fitting, seed
@@ -138,6 +142,9 @@ class Fitter:
         self.context = conditioning.past_actions * data.dims + len(
             self.frame.state_mean
         )
+        if conditioning.image and data.images is not None:
+            shape = json.dumps({"shape": list(data.images.shape[1:])})
+            self.maker, batches = replace(self.maker, arguments=shape), ImagePairs
         self.initial = self.maker(data.dims, self.context, key=init_key)
         self.traits = traits_of(self.initial)
         if batches is None and isinstance(self.initial, Skills):
@@ -161,7 +168,7 @@ class Fitter:
         by_gradient = not isinstance(self.initial, Solves)
         steps = fitting.epoch_steps or self.batches.size // fitting.batch
         self.epoch_steps = steps if by_gradient else 0
-        self.blocks = -(-steps // BLOCK) if by_gradient else 1
+        self.blocks = -(-steps // self.batches.block) if by_gradient else 1
         self.optimiser = self._optimiser()
         self._run = jax.jit(self._block, donate_argnums=(0, 1))
         self._log_probs = jax.jit(jax.vmap(_log_prob, in_axes=(None, 0, 0)))
@@ -220,7 +227,7 @@ class Fitter:
     def _block(self, model, optimiser, resident, loaded, key):
         learned, rest = partition(model)
 
-        def loss(learned, key, actions, contexts):
+        def loss_at(learned, key, actions, contexts):
             return loss_of(eqx.combine(learned, rest), key, actions, contexts)
 
         def step(carry, inputs):
@@ -228,16 +235,20 @@ class Fitter:
             loaded, key = inputs
             noise_key, loss_key = jax.random.split(key)
             actions, contexts = self.batches.make(noise_key, resident, loaded)
-            value, gradient = jax.value_and_grad(loss)(
+            value, gradient = jax.value_and_grad(loss_at)(
                 learned, loss_key, actions, contexts
             )
             update, optimiser = self.optimiser.update(gradient, optimiser, learned)
             return (optax.apply_updates(learned, update), optimiser), value
 
         keys = jax.random.split(key, len(jax.tree.leaves(loaded)[0]))
-        (learned, optimiser), losses = jax.lax.scan(
-            step, (learned, optimiser), (loaded, keys)
-        )
+        carry, inputs = (learned, optimiser), (loaded, keys)
+        if self.batches.block == 1:  # outside of a loop, where convolutions are fast
+            carry, loss = step(carry, jax.tree.map(lambda x: x[0], inputs))
+            losses = loss[None]
+        else:
+            carry, losses = jax.lax.scan(step, carry, inputs)
+        learned, optimiser = carry
         return eqx.combine(learned, rest), optimiser, losses
 
     def _epoch(self, state: State, progress: Callable[[], None]):

@@ -16,6 +16,7 @@ from sfp.priors.memory import Memory
 from sfp.priors.mixture import Mixture
 from sfp.priors.protocols import Model
 from sfp.priors.realnvp import PARROT, RealNVP
+from sfp.priors.seeing import Seeing
 from sfp.priors.skills import Skills, open_skills
 from sfp.priors.vae import VAE
 
@@ -74,9 +75,19 @@ SKILLS: dict[str, Entry] = {
 """Models of windows of actions, for method spirl; no other method takes them."""
 
 
+SEEING: dict[str, Entry] = {
+    "parrot-image": Entry(
+        Seeing,
+        "PARROT's flow behind an encoder of images, for method parrot-image",
+        {"epochs": 20, "epoch_steps": 250, "batch": 256, "patience": 20},
+    ),
+}
+"""Models that see images."""
+
+
 def known_models() -> dict[str, Entry]:
-    """All models: densities of an action, and skills."""
-    return {**MODELS, **SKILLS}
+    """All models: densities of an action, skills, and what sees images."""
+    return {**MODELS, **SKILLS, **SEEING}
 
 
 def usual_model(preset: str) -> str:

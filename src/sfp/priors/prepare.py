@@ -1,5 +1,7 @@
 """From recordings to what a fit needs: units, noise, a split, seeds."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -34,7 +36,15 @@ def split(episodes: np.ndarray, seed: int) -> np.ndarray:
 def make_frame(data: Trajectories, conditioning: Conditioning) -> Frame:
     """Units from the action bounds and the mean and deviation of the states."""
     mean = deviation = np.zeros(0, np.float32)
-    if conditioning.state and data.observations is not None:
+    if conditioning.image and data.images is not None:
+        if data.images.dtype != np.uint8 or data.images.ndim != 4:
+            raise SfpError(
+                f"{data.source} has images of {data.images.dtype} and shape "
+                f"{data.images.shape[1:]}: expected uint8, height x width x channels."
+            )
+        mean = np.zeros(math.prod(data.images.shape[1:]))
+        deviation = np.full(len(mean), 255.0)
+    elif conditioning.state and data.observations is not None:
         seen = states(data)
         bad = np.flatnonzero(~np.isfinite(seen).all(axis=1))
         if len(bad):

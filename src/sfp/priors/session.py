@@ -11,6 +11,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sfp.arrays import load_tree, save_tree
 from sfp.compute import threads
 from sfp.data.trajectories import Trajectories
@@ -120,7 +122,8 @@ def check_target(out: Path, *, force: bool) -> None:
 def _fingerprint(data: Trajectories, fitter: Fitter) -> str:
     if not fitter.conditioning.state:
         return data.fingerprint
-    seen = hashlib.sha256(states(data).tobytes()).hexdigest()
+    seen = data.images if fitter.conditioning.image else states(data)
+    seen = hashlib.sha256(np.ascontiguousarray(seen).data).hexdigest()
     return f"{data.fingerprint}+{seen}"
 
 

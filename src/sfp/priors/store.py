@@ -20,7 +20,7 @@ from sfp.errors import SfpError, unknown
 from sfp.files import atomic_folder, verify_checksums, write_json
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
-from sfp.priors.models import Maker, get_model, known_models
+from sfp.priors.models import SEEING, Maker, get_model, known_models
 from sfp.priors.probe import check_alike
 
 FORMAT = 2
@@ -58,7 +58,8 @@ class Card:
 
     @property
     def conditioning(self) -> Conditioning:
-        return Conditioning(self.past_actions, self.state)
+        image = self.model in SEEING
+        return Conditioning(self.past_actions, self.state, image)
 
 
 def save_prior(

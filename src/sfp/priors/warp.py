@@ -1,5 +1,7 @@
 """A flow as a change of the action space: what PARROT acts through."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,6 @@ from jaxtyping import Float
 
 from sfp.priors.base import CLAMP, GivenAction, GivenContext, Prior
 from sfp.priors.protocols import Action
-from sfp.priors.realnvp import RealNVP
 
 SHARE = 0.9
 """The central share of the noise that can be asked for: |z| stays within 1.645."""
@@ -21,8 +22,8 @@ def latent(unit: Action) -> Action:
 
 def warp(prior: Prior, unit: GivenAction, context: GivenContext) -> Action:
     """The action a = f(z(u); context) that u stands for, in the prior's own units."""
-    assert isinstance(prior.model, RealNVP)
-    action = prior.model.inverse(latent(jnp.asarray(unit)), prior.scaled(context))
+    model: Any = prior.model  # a flow
+    action = model.inverse(latent(jnp.asarray(unit)), prior.scaled(context))
     return prior.frame.scale.from_unit(jnp.clip(action, -CLAMP, CLAMP))
 
 

@@ -45,7 +45,8 @@ SCORES: dict[Measure, Callable[[Group], np.ndarray]] = {
 class Claim:
     """One method does better than another; without `better`, `worse` solves nothing.
 
-    The first should exceed `share` of the other's return.
+    The first should exceed `share` of the other's return. With `against` the other is
+    measured on these tasks, one for each of the first's.
     """
 
     text: str
@@ -54,6 +55,7 @@ class Claim:
     tasks: tuple[str, ...]
     measure: Measure = "final"
     share: float = 1.0
+    against: tuple[str, ...] = ()
 
     @property
     def tested(self) -> str:
@@ -138,10 +140,12 @@ def _weigh(
         {g.task: g for g in groups if g.label == label and g.scored}
         for label in (claim.better or claim.worse, claim.worse)
     ]
-    tasks = tuple(t for t in sides[0] if t in sides[1] and t in claim.tasks)
+    partner = dict(zip(claim.tasks, claim.against or claim.tasks, strict=True))
+    tasks = tuple(t for t in sides[0] if partner.get(t) in sides[1])
     if not tasks:
         return None
-    ours, theirs = ([side[task] for task in tasks] for side in sides)
+    ours = [sides[0][task] for task in tasks]
+    theirs = [sides[1][partner[task]] for task in tasks]
     ended = all(group.finished for group in (*ours, *theirs))
     if not claim.better:
         return Pair(tasks, *_failing(theirs), even=ended)

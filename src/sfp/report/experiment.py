@@ -135,7 +135,14 @@ def _claim(entry: dict[str, Any]) -> Claim:
     tasks, share = _names(entry, "tasks"), entry.get("share", 1.0)
     if not isinstance(share, int | float) or not 0.0 < share < float("inf"):
         raise SfpError(f"expected share as a number above 0, received {share!r}.")
-    return Claim(text, better, worse, tasks, cast(Measure, named), float(share))
+    against = _names(entry, "against")
+    if against and len(against) != len(tasks):
+        raise SfpError(
+            f"expected a task in against for each of {len(tasks)}, received "
+            f"{len(against)}."
+        )
+    how = cast(Measure, named), float(share), against
+    return Claim(text, better, worse, tasks, *how)
 
 
 def _names(held: dict[str, Any], key: str) -> tuple[str, ...]:

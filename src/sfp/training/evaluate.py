@@ -13,6 +13,7 @@ import numpy as np
 from sfp.agents.controller import Controller
 from sfp.envs.adapter import Environment, Observed, make_env
 from sfp.errors import SfpError, reason
+from sfp.observation import Obs
 from sfp.training.log import Row
 from sfp.training.trained import Trained, episode_rng
 from sfp.training.video import RATE, Film
@@ -46,13 +47,13 @@ def play(
     environment: Environment,
     controller: Controller,
     seed: int,
-    watch: Callable[[], None] = lambda: None,
+    watch: Callable[[Obs], None] = lambda obs: None,
 ) -> Episode:
-    """One episode; `watch` is called before every step."""
+    """One episode; `watch` is called with what is seen before every step."""
     observed, rng = environment.reset(seed, test=True), episode_rng(seed)
     episode, memory = Episode([observed], [], None), controller.begin(rng)
     for _ in range(LONGEST):
-        watch()
+        watch(observed.obs)
         action, memory = controller.act(memory, observed.obs, rng)
         outcome = environment.step(action)
         observed = outcome.observed
@@ -77,7 +78,7 @@ def evaluate(
     episodes: int,
     *,
     first_seed: int = FIRST_SEED,
-    watch: Callable[[], None] = lambda: None,
+    watch: Callable[[Obs], None] = lambda obs: None,
 ) -> tuple[Row, list[Episode]]:
     """Test episodes, and the row of `eval.csv` that sums them up.
 
@@ -109,8 +110,9 @@ def evaluate_policy(
 ) -> tuple[Row, list[Episode]]:
     """Test episodes of a trained policy.
 
-    `film` takes pictures, at its own rate where the environment states one. `imports`
-    is for a task that the user names: see `make_env`.
+    `film` takes pictures, at its own rate where the environment states one; beside what
+    the policy does they show the image that it sees, if it sees one. `imports` is for a
+    task that the user names: see `make_env`.
     """
     mode = {"render_mode": "rgb_array"} if film else {}
     env = make_env(task, imports=imports, **mode)
@@ -120,14 +122,25 @@ def evaluate_policy(
 
     steps = itertools.count()
 
-    def watch() -> None:
+    def watch(obs: Obs) -> None:
         if film and next(steps) % every == 0:
-            film(_image(env, task))
+            film(_beside(_image(env, task), obs.image))
         progress()
 
     result = evaluate(environment, trained.controller, episodes, watch=watch)
     env.close()
     return result
+
+
+def _beside(picture: Image, seen: np.ndarray) -> Image:
+    """A picture, and to its right the newest image of an observation, as high."""
+    if not seen.size:
+        return picture
+    frame = seen[..., -3:] if seen.shape[2] >= 3 else np.repeat(seen[..., -1:], 3, -1)
+    rows = np.arange(len(picture)) * len(frame) // len(picture)
+    width = max(1, frame.shape[1] * len(picture) // len(frame))
+    columns = np.arange(width) * frame.shape[1] // width
+    return np.concatenate([picture, frame[rows][:, columns]], axis=1)
 
 
 def _image(env: gym.Env, task: str) -> Image:

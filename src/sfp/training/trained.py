@@ -223,10 +223,11 @@ class Trained:
         spec = self.spec
         bounds = list(environment.low), list(environment.high)
         if (spec.sizes, spec.low, spec.high) != (environment.spec, *bounds):
+            images = f", images of {spec.sizes.image}" if spec.image else ""
             raise SfpError(
                 f"this policy is for {spec.task} (observations of {spec.obs_size} and "
-                f"goals of {spec.goal_size} numbers): {environment.name} has other "
-                "observations or actions."
+                f"goals of {spec.goal_size} numbers{images}): {environment.name} has "
+                "other observations or actions."
             )
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
@@ -291,6 +292,13 @@ class Trained:
                 )
             if not np.isfinite(part).all():
                 raise SfpError("an observation holds NaN or infinite numbers.")
+            if key in self.spec.image and part.dtype != np.uint8:
+                low, high = part.min(initial=0), part.max(initial=0)
+                if part.dtype.kind != "f" or low < 0 or high > 1:
+                    raise SfpError(
+                        f"expected images of uint8, or of floats within [0, 1], "
+                        f"received {part.dtype} within [{low:g}, {high:g}]."
+                    )
         count = 1 if single else batch[0]
         vectors = [
             parts[k].astype(np.float32).reshape(count, -1) for k in self.spec.inputs

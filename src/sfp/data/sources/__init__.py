@@ -12,7 +12,7 @@ from sfp.data.sources import minari
 from sfp.data.sources.formats import FORMATS, find_format, register_format
 from sfp.data.sources.stated import with_stated
 from sfp.data.trajectories import COLUMNS, Trajectories
-from sfp.errors import MissingColumn, unknown
+from sfp.errors import MissingColumn, at_least, unknown
 
 
 def load(
@@ -21,6 +21,7 @@ def load(
     columns: Iterable[str] = ("actions",),
     optional: str | None = None,
     drop_short: bool = False,
+    every: int = 1,
 ) -> Trajectories:
     """Read recordings: a Minari dataset id, a LeRobot folder, a file or many.
 
@@ -34,19 +35,26 @@ def load(
         columns: any of `actions`, `observations`, `goals`, `images`.
         optional: one more of them, to be read if it is there.
         drop_short: leave out episodes of fewer than two actions instead of refusing.
+        every: take every so manieth step of an episode only; of a Minari dataset, other
+            images are not even decoded. Past actions make no sense then.
     """
+    at_least(1, every=every)
     columns = {"actions", *columns}
     if optional is not None:
         try:
-            return load(source, columns={*columns, optional}, drop_short=drop_short)
+            more = {*columns, optional}
+            return load(source, columns=more, drop_short=drop_short, every=every)
         except MissingColumn:
-            return load(source, columns=columns, drop_short=drop_short)
+            return load(source, columns=columns, drop_short=drop_short, every=every)
     for column in columns - set(COLUMNS):
         raise unknown("column", column, COLUMNS, "Ask for one of these.")
     wanted = tuple(c for c in COLUMNS if c in columns)
     path = _find(source)
+    if every > 1 and minari.matches(path):
+        data = minari.read(path, wanted, drop_short=drop_short, every=every)
+        return with_stated(data, path)
     data = find_format(path).read(path, wanted, drop_short=drop_short)
-    return with_stated(data, path)
+    return with_stated(data, path).thinned(every)
 
 
 def _find(source: str | Path) -> Path:

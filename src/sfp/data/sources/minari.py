@@ -51,7 +51,7 @@ def matches(path: Path) -> bool:
 
 
 def read(
-    path: Path, columns: tuple[str, ...], *, drop_short: bool = False
+    path: Path, columns: tuple[str, ...], *, drop_short: bool = False, every: int = 1
 ) -> Trajectories:
     """Read the arrays that the columns need, and no others.
 
@@ -72,7 +72,9 @@ def read(
         )
     where = _locate(columns, _space(metadata.get("observation_space")), path)
     readers = _hdf5 if metadata["data_format"] == "hdf5" else _arrow
-    episodes = (_episode(reader, where) for reader in readers(path / "data", metadata))
+    episodes = (
+        _episode(reader, where, every) for reader in readers(path / "data", metadata)
+    )
     return assemble(
         episodes,
         source=metadata.get("dataset_id", str(path)),
@@ -118,12 +120,13 @@ def _boxes(space: dict[str, Any], key: tuple[str, ...]) -> list[Place]:
     return [place for name in inner for place in _boxes(inner[name], (*key, name))]
 
 
-def _episode(reader: Reader, where: dict[str, Place]) -> Episode:
-    values: Episode = {"actions": reader(("actions",))}
+def _episode(reader: Reader, where: dict[str, Place], every: int) -> Episode:
+    actions = reader(("actions",))
+    values: Episode = {"actions": actions[::every]}
     for column, place in where.items():
         if column == "actions":
             continue
-        rows = reader(place.key)[: len(values["actions"])]  # without the final one
+        rows = reader(place.key)[: len(actions) : every]  # without the final one
         if column == "images" and _is_jpeg(rows, place):
             rows = np.stack([_decoded(bytes(row), place) for row in rows])
         values[column] = rows.reshape(len(rows), *place.shape)
