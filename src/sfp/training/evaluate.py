@@ -140,7 +140,8 @@ def _beside(picture: Image, seen: np.ndarray) -> Image:
     rows = np.arange(len(picture)) * len(frame) // len(picture)
     width = max(1, frame.shape[1] * len(picture) // len(frame))
     columns = np.arange(width) * frame.shape[1] // width
-    return np.concatenate([picture, frame[rows][:, columns]], axis=1)
+    between = np.full((len(picture), 4, 3), 128, np.uint8)
+    return np.concatenate([picture, between, frame[rows][:, columns]], axis=1)
 
 
 def _image(env: gym.Env, task: str) -> Image:
