@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 import tyro
@@ -38,7 +39,7 @@ def list_known(
     from sfp.experiments.grid import EXPERIMENTS
     from sfp.exploration.explorers import EXPLORERS
     from sfp.priors.models import known_models
-    from sfp.priors.store import shipped
+    from sfp.priors.store import find_shipped, shipped
 
     tables = {
         "tasks": [
@@ -49,7 +50,7 @@ def list_known(
         "explorers": [(name, entry.summary) for name, entry in EXPLORERS.items()],
         "models": [(name, entry.summary) for name, entry in known_models().items()],
         "experiments": [(name, entry.title) for name, entry in EXPERIMENTS.items()],
-        "priors": [(name, "ships with sfp") for name in shipped()],
+        "priors": [(name, _summary(find_shipped(name))) for name in shipped()],
         "datasets": [(name, "local Minari dataset") for name in local_datasets()],
     }
     if kind == "experiments":
@@ -64,6 +65,15 @@ def list_known(
     show(rows, json=json, notes=[] if rows else [f"There are no {kind} yet."])
     if kind == "methods" and not json:
         show(requirements(), json=False, title="What each needs from recordings")
+
+
+def _summary(folder: Path) -> str:
+    """Of a prior that ships."""
+    from sfp.priors.store import CONFIG, read_card
+
+    card = read_card(folder / CONFIG)
+    actions = f"actions of {card.dims} dimensions"
+    return f"{card.model}, sees {card.conditioning}; {actions} ({card.data['source']})"
 
 
 def _takes(task: Task) -> list[str]:
