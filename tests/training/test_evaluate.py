@@ -18,6 +18,7 @@ from sfp.training import video
 from sfp.training.evaluate import (
     FIRST_SEED,
     TEST_SEEDS,
+    _beside,
     evaluate,
     evaluate_policy,
     play,
@@ -177,3 +178,14 @@ def test_a_video_without_pygame_is_one_line(tmp_path, monkeypatch):
 def test_a_policy_for_another_task():
     with pytest.raises(SfpError, match=r"for Drift .*maze has other observations"):
         evaluate_policy(make(Drift()), "maze", episodes=1)
+
+
+def test_a_film_shows_what_is_seen_beside_what_is_done():
+    picture = np.full((48, 40, 3), 7, np.uint8)
+    seen = np.random.default_rng(0).integers(0, 256, (16, 16, 6), dtype=np.uint8)
+    whole = _beside(picture, seen)
+    assert whole.shape == (48, 40 + 4 + 48, 3)
+    np.testing.assert_array_equal(whole[:, :40], picture)
+    np.testing.assert_array_equal(whole[::3, 44::3], seen[..., 3:])  # the newest frame
+    assert _beside(picture, np.zeros((0, 0, 0), np.uint8)) is picture
+    assert _beside(picture, seen[..., :1]).shape == whole.shape
