@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from test_local import PROGRAM, last, make_job, starts, until
@@ -183,6 +184,25 @@ def test_without_ray_or_without_a_cluster(monkeypatch):
         check_there("ray://127.0.0.1:1")
     with pytest.raises(SfpError, match=r"no Ray cluster at ray://127\.0\.0\.1:x"):
         check_there("ray://127.0.0.1:x")
+
+
+@pytest.mark.parametrize(("busy", "tries"), [(2, 3), (9, 3)])
+def test_a_busy_head_is_asked_again(monkeypatch, busy, tries):
+    asked = []
+
+    def init(address, **options):
+        asked.append(address)
+        if len(asked) <= busy:
+            raise ConnectionError("Initialization failure from server:\n")
+
+    monkeypatch.setenv("RAY_ADDRESS", "")
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(init=init))
+    if busy < tries:
+        RayCluster("ray")
+    else:
+        with pytest.raises(SfpError, match=r"cannot join .*: Initialization failure"):
+            RayCluster("ray")
+    assert len(asked) == tries
 
 
 def test_places(tmp_path, monkeypatch):

@@ -20,6 +20,9 @@ REFUSED = (
     "cluster's, and do both have the same versions of Ray and Python?"
 )
 
+ATTEMPTS, BUSY = 3, "Initialization failure from server"
+"""How often one tries to join, and what a head says that is too busy to answer."""
+
 
 class Node(NamedTuple):
     """A node, as people call it, and how many jobs it takes."""
@@ -61,16 +64,20 @@ class RayCluster:
         given = os.environ.get("RAY_ADDRESS", "") if address == "ray" else address
         check_there(given)
         quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-        with _unheard() as said:
-            try:
-                ray.init(given or "auto", **quiet)
-            except Exception as error:  # Ray's, gRPC's or the system's
-                why = reason(error)
-                if "InvalidAuthToken" in said():
-                    why = "its token is another"
-                raise SfpError(
-                    f"cannot join the Ray cluster {_called(given)}: {why}; {REFUSED}"
-                ) from error
+        for attempt in range(ATTEMPTS):
+            with _unheard() as said:
+                try:
+                    ray.init(given or "auto", **quiet)
+                    return
+                except Exception as error:  # Ray's, gRPC's or the system's
+                    why, other = reason(error), "InvalidAuthToken" in said()
+                    if BUSY in why and not other and attempt + 1 < ATTEMPTS:
+                        continue
+                    why = "its token is another" if other else why
+                    raise SfpError(
+                        f"cannot join the Ray cluster {_called(given)}: {why}; "
+                        f"{REFUSED}"
+                    ) from error
 
     def nodes(self) -> dict[str, Node]:
         return {
