@@ -44,6 +44,7 @@ def test_every_bit_is_the_originals(task):
     for seed, random in ((0, False), (7, True)):
         rng = np.random.default_rng(seed)
         seen, info = ours.reset(seed=seed)
+        assert not info["is_success"]  # the first observation shows a closed window
         theirs = original(task, ours.simulation._last_rand_vec.copy())
         full, _ = theirs.reset()
         for step in range(60 if random else 160):

@@ -122,10 +122,13 @@ class MetaWorld(gym.Env):
         self._goal = np.array(stock._target_pos, np.float64)
         now = self._frame()
         self._before = self._clip(now)
-        # As in the original, the first observation is not clipped to the space.
-        achieved = self._achieved(now)
-        success = self._is_success(achieved)
-        return self._observe(now, now, achieved), {"is_success": success}
+        # As in the original, the first observation is not clipped to the space, and
+        # shows things that the reset moves where they were before: an open window is
+        # shown as closed. Success is a matter of where they are.
+        observation = self._observe(now, now, self._achieved(now))
+        self._mujoco.mj_kinematics(stock.model, stock.data)
+        success = self._is_success(self._achieved(self._frame()))
+        return observation, {"is_success": success}
 
     def step(
         self, action: np.ndarray
