@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -31,8 +32,17 @@ def begin(env, out, *words, grid=GRID):
     env |= {"JAX_COMPILATION_CACHE_DIR": str(CACHE), "PYTHONPATH": SOURCE}
     command = [sys.executable, "-m", "sfp", "reproduce", *grid, "--out", str(out)]
     return subprocess.Popen(
-        [*command, *words], env=env, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+        [*command, *words],
+        env=env,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        preexec_fn=_heed,
     )
+
+
+def _heed():
+    """Hear Ctrl-C, also when the tests run in the background of a shell."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def end(runner):
