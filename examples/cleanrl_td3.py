@@ -34,13 +34,14 @@ def train(env, args):
     replay = np.zeros((args.steps, 2 * m + n + 2), np.float32)
     adam, critic_adam = (torch.optim.Adam(part.parameters(), 1e-3) for part in nets)
     actor = sfp.PriorActor(args.prior, env.action_space, seed=args.seed)  # (sfp)
-    by_prior, start, goals, met = True, args.steps // 10, 0, False
+    by_prior, goals, met = True, 0, False
     obs, _ = env.reset(seed=args.seed)
     for step in range(args.steps):
         action = policy(torch.as_tensor(obs)).detach().numpy()
         action = np.clip(action + rng.normal(0, 0.1, n), -1, 1).astype(np.float32)
         if step % 20 == 0:  # (sfp) who acts for the next steps; the policy from half on
-            by_prior = step < start or rng.random() < 0.95 * (1 - 2 * step / args.steps)
+            share = 0.95 * (1 - 2 * step / args.steps)
+            by_prior = step < args.warmup or rng.random() < share
         if by_prior and not args.without:  # (sfp)
             action = actor.propose()[0]  # (sfp)
         actor.remember(action)  # (sfp) what is really executed, also the policy's
@@ -50,7 +51,7 @@ def train(env, args):
         if ended or cut:
             (obs, _), met = env.reset(), False
             actor.reset()  # (sfp)
-        if step < start:
+        if step < args.warmup:
             continue
         batch = torch.as_tensor(replay[rng.integers(step + 1, size=256)])
         s, a, r, s_, over = batch.split([m, n, 1, m, 1], dim=1)
@@ -90,6 +91,7 @@ def main():
     parser.add_argument("--prior", required=True, help="its folder or name")
     parser.add_argument("--task", default="MountainCarContinuous-v0")
     parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument("--warmup", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--without", action="store_true", help="the prior never acts")
     args = parser.parse_args()

@@ -47,7 +47,7 @@ def run(args, learner, explore, seed):
         "MlpPolicy",
         env,
         action_noise=noise,
-        learning_starts=args.steps // 10,
+        learning_starts=args.warmup,
         train_freq=50,
         gradient_steps=50,
         policy_kwargs={"net_arch": [64, 64]},
@@ -57,7 +57,7 @@ def run(args, learner, explore, seed):
     tests = Monitor(gym.wrappers.FlattenObservation(gym.make(args.task)))
     tests.reset(seed=1000)
     returns, _ = evaluate_policy(
-        model, tests, n_eval_episodes=10, return_episode_rewards=True
+        model, tests, n_eval_episodes=args.tests, return_episode_rewards=True
     )
     return goals, returns
 
@@ -70,6 +70,8 @@ def main():
     parser.add_argument("--learners", nargs="+", default=["SAC", "TD3"])
     parser.add_argument("--explore", nargs="+", default=["alone", "noise", "mixed"])
     parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument("--warmup", type=int, default=1000)
+    parser.add_argument("--tests", type=int, default=10, help="test episodes")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     args = parser.parse_args()
     for learner in args.learners:

@@ -56,7 +56,14 @@ LEARNERS = [sb3.SAC, sb3.TD3, sb3.DDPG, sbx.SAC, sbx.TD3]
 @pytest.mark.parametrize(
     "learner", LEARNERS, ids=lambda c: c.__module__[:3] + c.__name__
 )
-def test_the_replay_holds_what_was_executed(learner, prior, tmp_path):
+def test_the_replay_holds_what_was_executed(learner, prior, tmp_path, monkeypatch):
+    told, propose = [], sfp.PriorActor.propose
+
+    def watched(actor, where):
+        told.append((where, propose(actor, where)))
+        return told[-1][1]
+
+    monkeypatch.setattr(sfp.PriorActor, "propose", watched)
     envs = DummyVecEnv([Echo, Echo])
     model = learner("MlpPolicy", envs, learning_starts=40, batch_size=8, seed=0)
     before = model._sample_action
@@ -65,9 +72,11 @@ def test_the_replay_holds_what_was_executed(learner, prior, tmp_path):
     executed = LOW + (HIGH - LOW) * (stored + 1) / 2
     shown = model.replay_buffer.next_observations[:100].reshape(-1, 2)
     np.testing.assert_allclose(executed, shown, atol=1e-5)
-    by_prior = near(executed)
-    assert by_prior[:40].mean() > 0.95  # in place of uniform actions
-    assert 0.35 < by_prior[40:].mean() < 0.75
+    by_prior, proposed = (np.concatenate(parts) for parts in zip(*told, strict=True))
+    np.testing.assert_allclose(executed[by_prior], proposed[by_prior], atol=1e-5)
+    assert by_prior[:40].all()  # in place of uniform actions
+    assert near(executed[:40]).mean() > 0.95
+    assert 0.35 < by_prior[40:].mean() < 0.65
     assert model._sample_action == before
     model.save(tmp_path / "model")
     learner.load(tmp_path / "model", env=envs)
