@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -31,18 +30,13 @@ def begin(env, out, *words, grid=GRID):
     env = {k: v for k, v in env.items() if k != "MINARI_DATASETS_PATH"}
     env |= {"JAX_COMPILATION_CACHE_DIR": str(CACHE), "PYTHONPATH": SOURCE}
     command = [sys.executable, "-m", "sfp", "reproduce", *grid, "--out", str(out)]
+    # It hears Ctrl-C, also when the tests run in the background of a shell.
     return subprocess.Popen(
-        [*command, *words],
+        ["env", "--default-signal=INT", *command, *words],
         env=env,
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        preexec_fn=_heed,
     )
-
-
-def _heed():
-    """Hear Ctrl-C, also when the tests run in the background of a shell."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def end(runner):
