@@ -11,6 +11,7 @@ import sfp
 
 sys.path.insert(0, str(Path(__file__).parent))
 from links import broken
+from notebook import NotebookParser
 
 for name in sfp.__all__:  # `sfp` imports its names on first use; autodoc looks at dir()
     setattr(sfp, name, getattr(sfp, name))
@@ -51,5 +52,7 @@ def leave_out(app: Sphinx, what: str, name: str, obj: Any, _: Any, lines: list) 
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    app.add_source_suffix(".ipynb", "notebook")
+    app.add_source_parser(NotebookParser)
     app.connect("autodoc-process-docstring", leave_out)
     app.connect("build-finished", check_links)

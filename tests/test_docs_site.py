@@ -22,6 +22,9 @@ def test_the_site_builds_and_every_public_name_is_in_its_reference(tmp_path):
     reference = (tmp_path / "api.html").read_text()
     names = [name for name in sfp.__all__ if name != "envs"]
     assert [name for name in names if f'id="sfp.{name}"' not in reference] == []
+    book = (tmp_path / "notebooks" / "mountain_car.html").read_text()
+    assert "SFP: solved" in book  # with what its cells printed and drew
+    assert "data:image/png" in book
 
 
 @pytest.fixture
