@@ -178,10 +178,11 @@ def test_likelihoods_are_those_of_their_table():
 def test_what_explores_is_that_of_its_table():
     found, rows = table("what-explores.md", "| prior |"), read("exploration/room.csv")
     assert 3 * len(found) == len(rows)
-    for prior, temperature, nats, run, together, slow, *goals in found:
+    for prior, past, temperature, nats, run, together, slow, *goals in found:
         name = prior.split("`")[1]
         own = [r for r in rows if r["prior"] == name]
         own = [r for r in own if float(r["temperature"]) == float(temperature)]
+        assert own[0]["past_actions"] == past
         said = [("held_out", nats, 3), ("run_length", run, 1), ("low_power", slow, 2)]
         said.append(("persistence_50", together, 1))
         assert all(f"{float(own[0][key]):.{n}f}" == text for key, text, n in said)

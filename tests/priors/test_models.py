@@ -37,7 +37,7 @@ def shaken(model, key=1, scale=0.2):
 SMALL = {
     "realnvp": lambda *a, **k: RealNVP(*a, **k, size=FlowSize(4, 24)),
     "parrot": lambda *a, **k: RealNVP(*a, **k, size=replace(PARROT, width=24)),
-    "vae": lambda *a, **k: VAE(*a, **k, width=24, count=64),
+    "vae": lambda *a, **k: VAE(*a, **k, width=24, count=512),
 }
 
 

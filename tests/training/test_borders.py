@@ -79,7 +79,7 @@ def test_goals_keep_their_shape_in_compute_reward():
     ("space", "match"),
     [
         (spaces.Box(0, 9, (8, 8, 3), np.int64), "is int64 within .*expected uint8"),
-        (spaces.Box(0, 255, (2, 8, 8, 3), np.uint8), "arrays of four axes"),
+        (spaces.Box(0, 255, (2, 2, 8, 8, 3), np.uint8), "arrays of five axes"),
         (
             spaces.Dict({"a": spaces.Dict({"b": spaces.Box(0, 1, (2,))})}),
             "a Dict of Boxes.*FlattenObservation",

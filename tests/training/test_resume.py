@@ -118,7 +118,7 @@ import sys
 import sfp.compute
 sfp.compute.use_threads(1)
 from environments import SMALL, make_prior, maze
-sfp.train(maze(), prior=make_prior(), out=sys.argv[1],
+sfp.train(maze(), method="sfp", prior=make_prior(), out=sys.argv[1],
           progress=lambda step: print(step, flush=True), **SMALL)
 """
 

@@ -11,7 +11,7 @@ from sfp.experiments.plan import Overrides, make_plan
 from sfp.report.records import read_run, summarise
 from sfp.training.log import AS_MIXTURE, read_table
 
-SHORT = SMALL | dict(steps=100, eval_every=50, log_every=50, capacity=120)
+SHORT = SMALL | dict(method="sfp", steps=100, eval_every=50, log_every=50, capacity=120)
 
 
 @pytest.mark.parametrize(

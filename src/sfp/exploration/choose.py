@@ -69,7 +69,9 @@ def find_past_actions(
         known = place.environment
         check_bounds(data.low, data.high, known.low, known.high, data.source)
     if past_actions != "auto":
-        return conditioning_of(how["model"], past_actions, state=state), []
+        return conditioning_of(
+            how.get("model", "realnvp"), past_actions, state=state
+        ), []
     if state:
         raise SfpError("auto is for state-free priors: say how many --past-actions.")
     with progress("trying past actions", len(CANDIDATES) + 1) as advance:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import gymnasium as gym
 import numpy as np
+from jaxtyping import UInt8
 
 from sfp.agents.controller import Controller
 from sfp.envs.adapter import Environment, Observed, make_env
@@ -132,7 +133,7 @@ def evaluate_policy(
     return result
 
 
-def _beside(picture: Image, seen: np.ndarray) -> Image:
+def _beside(picture: Image, seen: np.ndarray) -> UInt8[np.ndarray, "height wider 3"]:
     """A picture, and to its right the newest image of an observation, as high."""
     if not seen.size:
         return picture
