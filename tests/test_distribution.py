@@ -102,3 +102,11 @@ def test_nobody_is_told_to_install_the_other_sfp():
 def test_the_citation_has_the_version():
     cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert f"\nversion: {sfp.__version__}\n" in cited
+
+
+def test_versions_are_pinned_by_name():
+    """No path of a machine, no address: pip would refuse or follow it."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert [
+        line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.+-]+", line)
+    ] == []
