@@ -58,6 +58,7 @@ def find_past_actions(
     *,
     state: bool,
     env: str | gym.Env | None,
+    model: Any = "realnvp",
     **how: Any,
 ) -> tuple[Conditioning, list[str]]:
     """What a prior is to see, and how that was chosen, in words.
@@ -69,13 +70,11 @@ def find_past_actions(
         known = place.environment
         check_bounds(data.low, data.high, known.low, known.high, data.source)
     if past_actions != "auto":
-        return conditioning_of(
-            how.get("model", "realnvp"), past_actions, state=state
-        ), []
+        return conditioning_of(model, past_actions, state=state), []
     if state:
         raise SfpError("auto is for state-free priors: say how many --past-actions.")
     with progress("trying past actions", len(CANDIDATES) + 1) as advance:
-        tried = try_candidates(data, place=place, report=advance, **how)
+        tried = try_candidates(data, place=place, model=model, report=advance, **how)
     chosen, why = choose(tried)
     told = [", ".join(_word(*item) for item in c.row().items()) for c in tried]
     return Conditioning(chosen.past_actions), [

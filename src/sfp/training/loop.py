@@ -174,7 +174,7 @@ def _one_by_one(
 
     def updates(state, batches, key):
         count, rows = batches.reward.shape[0], []
-        keys = jax.random.split(key, count)
+        keys, batches = jax.random.split(key, count), jax.device_put(batches)
         for i in range(count):
             state, metrics = once(state, batches, keys, i)
             rows.append(metrics)
