@@ -144,8 +144,10 @@ class SlurmQueue:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise SfpError(f"{command[0]} does not answer: {error}") from error
         if found.returncode:
+            said = found.stderr.strip().splitlines() or [f"code {found.returncode}"]
             raise SfpError(
-                f"{command[0]} failed: {found.stderr.strip() or found.returncode}"
+                f"SLURM refuses {command[0]} ({said[-1]}): run this on a login node of "
+                "the cluster, where `sinfo` answers."
             )
         return found.stdout
 
