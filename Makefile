@@ -21,15 +21,15 @@ DEMO := MINARI_DATASETS_PATH=demo/datasets
 demo: $(READY)
 	@rm -rf demo && mkdir demo
 	@echo "1. Record an agent that goes to random places in an empty room ..."
-	@$(DEMO) $(BIN)/sfp collect room
+	@$(DEMO) $(BIN)/sfp collect room --episodes 2000
 	@echo "2. Learn a prior from its actions alone ..."
-	@$(DEMO) $(BIN)/sfp fit sfp/room/scripted-v0 --model mixture --out demo/my-prior
+	@$(DEMO) $(BIN)/sfp fit sfp/room/scripted-v0 --model mixture --epochs 20 --out demo/my-prior
 	@echo "3. How far does the prior get by itself?"
 	@$(DEMO) $(BIN)/sfp explore room-large --prior demo/my-prior --out demo
 	@echo "4. Learn a maze with it and, beside it, with SAC alone (demo/sac.log) ..."
-	@$(BIN)/sfp train maze --method sac --steps 60000 --eval-every 2000 --out demo/sac > demo/sac.log 2>&1 & \
+	@$(BIN)/sfp train maze --method sac --steps 60000 --eval-every 1000 --out demo/sac > demo/sac.log 2>&1 & \
 	  baseline=$$!; trap 'kill $$baseline 2> /dev/null' INT TERM; \
-	  $(BIN)/sfp train maze --prior demo/my-prior --steps 60000 --until-solved --eval-every 2000 --out demo/sfp; done=$$?; \
+	  $(BIN)/sfp train maze --prior demo/my-prior --steps 60000 --until-solved --eval-every 1000 --out demo/sfp; done=$$?; \
 	  kill $$baseline 2> /dev/null; wait $$baseline; exit $$done
 	@$(BIN)/sfp curves demo/sfp demo/sac --out demo
 	@$(BIN)/sfp evaluate demo/sfp --episodes 1 --video demo/maze.mp4

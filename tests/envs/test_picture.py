@@ -79,3 +79,17 @@ def test_disc_has_the_area_of_a_disc():
     canvas.disc(image, np.zeros(2), 5.0, AGENT)
     red = (255 - image[..., 1]).sum() / 255
     assert red == pytest.approx(np.pi * (5 * 20) ** 2, rel=0.01)
+
+
+@pytest.mark.parametrize("size", [(580, 580), (61, 200), (1, 1)])
+@pytest.mark.parametrize("centre", [(0.0, 0.0), (14.3, -14.2), (90.0, 0.0)])
+def test_disc_is_what_painting_every_pixel_gives(size, centre):
+    canvas = Canvas(PointMaze("room").maze.layout, *size, keep_aspect=False)
+    image, whole = canvas.blank.copy(), canvas.blank.copy()
+    canvas.disc(image, np.array(centre), 1.0, AGENT)
+    pixel = 1.0 / canvas._scale.min()
+    distance = np.hypot(canvas._x - centre[0], canvas._y - centre[1])
+    cover = (max(1.0, 1.5 * pixel) - distance) / pixel + 0.5
+    cover = np.clip(cover, 0.0, 1.0)[..., None]
+    whole[:] = np.rint(whole * (1.0 - cover) + np.array(AGENT) * cover)
+    np.testing.assert_array_equal(image, whole)

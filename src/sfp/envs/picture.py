@@ -46,15 +46,24 @@ class Canvas:
         """Paint a disc (radius in cells), smooth at its edge, at least 1.5 pixels."""
         pixel = 1.0 / self._scale.min()
         radius = max(radius, 1.5 * pixel)
-        distance = np.hypot(self._x - centre[0], self._y - centre[1])
+        x, y = self._x[0] - centre[0], self._y[:, 0] - centre[1]
+        rows, columns = (_around(along, radius + pixel) for along in (y, x))
+        distance = np.hypot(x[None, columns], y[rows, None])
         cover = np.clip((radius - distance) / pixel + 0.5, 0.0, 1.0)[..., None]
-        image[:] = np.rint(image * (1.0 - cover) + np.array(colour) * cover)
+        part = image[rows, columns]
+        part[:] = np.rint(part * (1.0 - cover) + np.array(colour) * cover)
 
     def square(self, image: Image, centre: np.ndarray, colour: tuple) -> None:
         """Paint the 3x3 pixels around a point, cut at the border of the picture."""
         column = int((centre[0] - self._low[0]) * self._scale[0])
         row = self._height - 1 - int((centre[1] - self._low[1]) * self._scale[1])
         image[max(row - 1, 0) : row + 2, max(column - 1, 0) : column + 2] = colour
+
+
+def _around(distance: np.ndarray, radius: float) -> slice:
+    """The stretch of a line of pixels within a radius, given each one's distance."""
+    (near,) = np.nonzero(np.abs(distance) <= radius)
+    return slice(near[0], near[-1] + 1) if near.size else slice(0, 0)
 
 
 def _free_at(layout: Layout, x: np.ndarray, y: np.ndarray) -> np.ndarray:
