@@ -24,15 +24,14 @@ def net(inputs, outputs, *last):
 
 
 def train(env, args):
-    """TD3 for actions in [-1, 1]."""
+    """TD3 for actions in [-1, 1]; thirty lines with the prior's."""
     torch.manual_seed(args.seed)
     rng = np.random.default_rng(args.seed)
     m, n = env.observation_space.shape[0], env.action_space.shape[0]
     policy, critics = net(m, n, nn.Tanh()), nn.ModuleList([net(m + n, 1) for _ in "12"])
     nets = nn.ModuleList([policy, critics])
-    slow = copy.deepcopy(nets)
+    slow, adams = copy.deepcopy(nets), [torch.optim.Adam(q.parameters()) for q in nets]
     replay = np.zeros((args.steps, 2 * m + n + 2), np.float32)
-    adam, critic_adam = (torch.optim.Adam(part.parameters(), 1e-3) for part in nets)
     actor = sfp.PriorActor(args.prior, env.action_space, seed=args.seed)  # (sfp)
     by_prior, goals, met = True, 0, False
     obs, _ = env.reset(seed=args.seed)
@@ -51,21 +50,25 @@ def train(env, args):
         if ended or cut:
             (obs, _), met = env.reset(), False
             actor.reset()  # (sfp)
-        if step < args.warmup:
-            continue
-        batch = torch.as_tensor(replay[rng.integers(step + 1, size=256)])
-        s, a, r, s_, over = batch.split([m, n, 1, m, 1], dim=1)
-        with torch.no_grad():
-            blur = (0.2 * torch.randn_like(a)).clamp(-0.5, 0.5)
-            ahead = torch.cat([s_, (slow[0](s_) + blur).clamp(-1, 1)], dim=1)
-            y = r + 0.99 * (1 - over) * torch.min(*(q(ahead) for q in slow[1]))
-        now = torch.cat([s, a], dim=1)
-        descend(critic_adam, sum((q(now) - y).square().mean() for q in critics))
-        if step % 2 == 0:
-            descend(adam, -critics[0](torch.cat([s, policy(s)], dim=1)).mean())
-            for late, new in zip(slow.parameters(), nets.parameters(), strict=True):
-                late.data.lerp_(new.data, 0.005)
-    return policy, goals
+        if step >= args.warmup:
+            batch = torch.as_tensor(replay[rng.integers(step + 1, size=256)])
+            update(nets, slow, adams, batch.split([m, n, 1, m, 1], dim=1), step)
+    return policy, replay, goals
+
+
+def update(nets, slow, adams, batch, step):
+    policy, critics = nets
+    s, a, r, s_, over = batch
+    with torch.no_grad():
+        blur = (0.2 * torch.randn_like(a)).clamp(-0.5, 0.5)
+        ahead = torch.cat([s_, (slow[0](s_) + blur).clamp(-1, 1)], dim=1)
+        y = r + 0.99 * (1 - over) * torch.min(*(q(ahead) for q in slow[1]))
+    now = torch.cat([s, a], dim=1)
+    descend(adams[1], sum((q(now) - y).square().mean() for q in critics))
+    if step % 2 == 0:
+        descend(adams[0], -critics[0](torch.cat([s, policy(s)], dim=1)).mean())
+        for late, new in zip(slow.parameters(), nets.parameters(), strict=True):
+            late.data.lerp_(new.data, 0.005)
 
 
 def descend(adam, loss):
@@ -96,7 +99,7 @@ def main():
     parser.add_argument("--without", action="store_true", help="the prior never acts")
     args = parser.parse_args()
     env = gym.wrappers.FlattenObservation(gym.make(args.task))
-    policy, goals = train(env, args)
+    policy, _, goals = train(env, args)
     returns, least = evaluate(env, policy), gym.spec(args.task).reward_threshold
     solved = returns.min() > 0 if least is None else returns.mean() >= least
     print(

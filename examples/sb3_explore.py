@@ -42,7 +42,7 @@ def run(args, learner, explore, seed):
     if explore == "noise":
         noise = sfp.PriorNoise(args.prior, env.action_space, seed=seed)
     if explore == "mixed":
-        callbacks += [sfp.MixedExploration(args.prior, commit=20, seed=seed)]
+        callbacks += [sfp.MixedExploration(args.prior, commit=20.0, seed=seed)]
     model = kind(
         "MlpPolicy",
         env,
