@@ -41,3 +41,10 @@ def test_links_lead_somewhere(page):
         assert goal.exists(), f"{page.name} links to {target}"
         if anchor:
             assert anchor in anchors(goal), f"{page.name} links to {target}"
+
+
+def test_ten_lines_are_those_of_the_example():
+    script = (ROOT / "examples" / "ten_minutes.sh").read_text().splitlines()
+    lines = [line for line in script if not line.startswith("#")]
+    assert len(lines) == 10
+    assert "\n".join(lines) in (ROOT / "docs" / "quickstart.md").read_text()

@@ -18,7 +18,8 @@ WORDS += ["--width", "8", "--batch", "8", "--eval-every", "2000"]
 
 
 def train(out, *more):
-    words = [sys.executable, "-m", "sfp", "train", "room", "--out", str(out)]
+    words = ["env", "--default-signal=INT"]  # also in the background of a shell
+    words += [sys.executable, "-m", "sfp", "train", "room", "--out", str(out)]
     return subprocess.Popen([*words, *WORDS, *more], start_new_session=True)
 
 

@@ -45,6 +45,12 @@ def test_everything_of_a_grid(tmp_path):
     assert found.notes == []
 
 
+def test_the_default_of_training_is_compared_with_the_others(tmp_path):
+    make_run(tmp_path / "a", method="sac", solves_at=None)
+    make_run(tmp_path / "b", method="sfp-quick")
+    assert compared(tmp_path).labels == ("sfp-quick", "sac")
+
+
 def test_a_single_seed_decides_nothing(tmp_path):
     found = compared(make_grid(tmp_path, seeds=1))
     assert found.against["sac"].verdict == "too few runs: needs 3"
