@@ -99,22 +99,18 @@ def shared():
     from sfp.agents.sac import SAC
     from sfp.training import loop
 
-    def share(compiler):
-        known = {}
+    known, compiler = {}, loop.compile_updates
 
-        def compiled(agent):
-            if type(agent) is not SAC:
-                return compiler(agent)
-            kind = agent.spec, agent.alpha, agent.networks, agent.critic
-            if kind not in known:
-                known[kind] = compiler(agent)
-            return known[kind]
-
-        return compiled
+    def compiled(agent):
+        if type(agent) is not SAC:
+            return compiler(agent)
+        kind = agent.spec, agent.alpha, agent.networks, agent.critic
+        if kind not in known:
+            known[kind] = compiler(agent)
+        return known[kind]
 
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("compile_init", "compile_updates"):
-            patch.setattr(loop, name, share(getattr(loop, name)))
+        patch.setattr(loop, "compile_updates", compiled)
         yield
 
 

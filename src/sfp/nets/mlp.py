@@ -11,8 +11,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from sfp.nets import threefry
 from sfp.nets.namespace import along, relu
 
 
@@ -27,7 +30,7 @@ class MLP(eqx.Module):
     biases: tuple[Float[Array, " _"], ...]
 
     def __init__(self, sizes: Sequence[int], *, key: PRNGKeyArray):
-        self.weights, self.biases = _draw(tuple(sizes), key)
+        self.weights, self.biases = _draw(sizes, key)
 
     def __call__(self, x: Any) -> Any:
         """Leading axes are free; with NumPy weights it computes in NumPy."""
@@ -67,14 +70,30 @@ class MLP(eqx.Module):
         return x
 
 
-@partial(jax.jit, static_argnums=0)
-def _draw(sizes: tuple[int, ...], key: PRNGKeyArray) -> tuple[Any, Any]:
-    """The weights and biases of all layers.
+def _draw(sizes: Sequence[int], key: PRNGKeyArray) -> tuple[Any, Any]:
+    """The weights and biases of all layers."""
+    layers = list(pairwise(sizes))
+    data = jax.random.key_data(key)
+    if isinstance(data, Tracer):
+        return _draw_traced(layers, key)
+    weights, biases = [], []
+    for (inputs, outputs), own in zip(
+        layers, threefry.split(np.asarray(data), len(layers)), strict=True
+    ):
+        bound = 1.0 / max(1, inputs) ** 0.5
+        one, other = threefry.split(own, 2)
+        weight = threefry.uniform(one, inputs * outputs, bound)
+        weights.append(jnp.asarray(weight.reshape(inputs, outputs)))
+        biases.append(jnp.asarray(threefry.uniform(other, outputs, bound)))
+    return tuple(weights), tuple(biases)
+
+
+def _draw_traced(layers: list[tuple[int, int]], key: PRNGKeyArray) -> tuple[Any, Any]:
+    """The same numbers inside a program of JAX.
 
     The first numbers of a long draw are those of a short one, so that one draw of the
     longest serves all layers: one for each would take seconds to compile.
     """
-    layers = list(pairwise(sizes))
     bounds = jnp.array([1.0 / max(1, inputs) ** 0.5 for inputs, _ in layers])
     keys = jax.vmap(jax.random.split)(jax.random.split(key, len(layers)))
 
@@ -83,7 +102,7 @@ def _draw(sizes: tuple[int, ...], key: PRNGKeyArray) -> tuple[Any, Any]:
         return jax.vmap(lambda k, b: draw(k, minval=-b, maxval=b))(keys, bounds)
 
     weights = uniform(keys[:, 0], max(i * o for i, o in layers))
-    biases = uniform(keys[:, 1], max(sizes[1:]))
+    biases = uniform(keys[:, 1], max(o for _, o in layers))
     return (
         tuple(
             w[: i * o].reshape(i, o) for w, (i, o) in zip(weights, layers, strict=True)

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PRNGKeyArray
+from jaxtyping import Array, PRNGKeyArray
 
 from sfp.agents.base import Agent, AsItActs, Metrics, Mixes, Seeker
 from sfp.agents.own import check_update
@@ -48,7 +48,7 @@ def train(
     """
     init_key, rollout_key, update_key = jax.random.split(jax.random.key(seed), 3)
     prepare_key = jax.random.fold_in(init_key, 1)
-    state = compile_init(agent)(init_key)
+    state = begin_state(agent, init_key)
     acted_in = several or Alone(environment)
     rollout = Rollout(
         acted_in, agent, replay, seed=seed, key=rollout_key, schedule=schedule
@@ -139,18 +139,19 @@ def train(
     return state
 
 
-def compile_init(agent: Agent) -> Callable[[PRNGKeyArray], Any]:
-    """The state before learning, in one program.
+def begin_state(agent: Agent, key: PRNGKeyArray) -> Any:
+    """The state before learning, each array of its own.
 
-    Its arrays are as typed as those of a later state. With a weak type among them (a
-    Python number filled into an array) the updates would be compiled a second time.
+    So the updates may write into it, and none has a weak type (that of a Python number
+    filled into an array), with which the updates would be compiled a second time.
     """
 
-    def init(key):
-        typed = jax.lax.convert_element_type
-        return jax.tree.map(lambda x: typed(x, x.dtype), agent.init(key))
+    def own(x: Any) -> Array:
+        if jnp.issubdtype(jnp.result_type(x), jax.dtypes.prng_key):
+            return jnp.copy(x)
+        return jnp.array(np.array(x))
 
-    return jax.jit(init)
+    return jax.tree.map(own, agent.init(key))
 
 
 def compile_updates(
