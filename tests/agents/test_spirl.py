@@ -71,6 +71,15 @@ def test_the_decoder_reproduces_windows_that_were_held_out(closed):
     assert float(jnp.abs(made).mean()) > 0.95  # a recorded 1 stays 1
 
 
+def test_epochs_are_compared_by_what_is_decoded_not_by_the_prior():
+    """The prior's loss rises while q says more: the first epoch would always win."""
+    model, made = fitted().model, fitter()
+    worse = eqx.tree_at(lambda m: m.prior.biases[-1], model, replace_fn=lambda b: b + 5)
+    assert made.score(worse, 32) == made.score(model, 32)
+    blank = eqx.tree_at(lambda m: m.decoder, model, made.initial.decoder)
+    assert made.score(blank, 32) < made.score(model, 32) - 0.1
+
+
 def test_windows_keep_to_their_episode():
     source = fitter().batches
     ends = recordings().ends

@@ -201,9 +201,12 @@ class Fitter:
     def score(self, model: Any, count: int | None = None) -> float:
         """Mean held-out log-likelihood in nats, in the environment's units.
 
-        For a model without density: minus the mean squared error of scaled actions.
+        For a model without density: minus the mean squared error of scaled actions,
+        and for skills minus what `Skills.window_loss` says.
         """
         actions, contexts = (x[:count] for x in self.batches.held)
+        if isinstance(model, Skills):
+            return -float(model.window_loss(jax.random.key(0), actions, contexts))
         if not self.traits.is_density:
             return -float(loss_of(model, jax.random.key(0), actions, contexts))
         total = 0.0
