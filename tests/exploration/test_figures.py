@@ -124,9 +124,9 @@ def test_a_folder_in_the_way_is_one_line(tmp_path):
 
 
 def test_csv_is_tidy_and_exact(tmp_path):
-    rows = [{"name": "a, b", "value": 0.1}, {"name": "c", "value": 1 / 3}]
+    rows = [{"name": "a, b", "value": 0.1}, {"name": "c", "value": 1 / 3, "more": 2}]
     path = save_csv(rows, tmp_path / "deep" / "table.csv")
-    assert path.read_text().splitlines()[0] == "name,value"
+    assert path.read_text().splitlines()[:2] == ["name,value,more", '"a, b",0.1,']
     with path.open() as file:
         read = list(csv.DictReader(file))
     assert [row["name"] for row in read] == ["a, b", "c"]

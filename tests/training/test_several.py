@@ -8,8 +8,8 @@ from environments import SMALL, make_prior, maze
 from sfp.errors import SfpError
 from sfp.experiments.jobs import make_jobs
 from sfp.experiments.plan import Overrides, make_plan
-from sfp.report.records import read_run, summarise
-from sfp.training.log import AS_MIXTURE, read_table
+from sfp.report.records import read_run, summarise, tidy
+from sfp.training.log import AS_MIXTURE, MIXTURE_TEST, read_table
 
 SHORT = SMALL | dict(method="sfp", steps=100, eval_every=50, log_every=50, capacity=120)
 
@@ -53,6 +53,9 @@ def test_a_run_tells_of_every_prior_and_of_the_mixture(tmp_path):
     assert record.config["priors"] == ["prior 1", "uniform"]
     assert "mixture_solved_at" in record.end
     assert summarise(record)["mixing_2"] == last["mixing/2"]
+    point = tidy(record)[-1]
+    assert point["mixing_2"] == last["mixing/2"]
+    assert point["mixture_return"] == read_table(folder, "eval")[-1][MIXTURE_TEST]
     for other in ([own, "ou"], ["uniform", own], own):
         with pytest.raises(SfpError, match=r"a run with other settings .*prior"):
             sfp.train(maze(), prior=other, resume=True, **options)

@@ -16,7 +16,7 @@ from sfp.envs.solved import Solved, as_return, known_threshold
 from sfp.errors import SfpError
 from sfp.files import is_locked
 from sfp.training.folder import CONFIG, FINISHED, UNTOLD, VERSIONS, check_run
-from sfp.training.log import Row, read_table
+from sfp.training.log import AS_MIXTURE, Row, read_table
 from sfp.training.verdict import as_mixture, solved_at
 
 WROTE = "Expected what `sfp train` wrote."
@@ -171,18 +171,26 @@ def _as_mixture(run: RunRecord) -> dict[str, Any]:
     if rows:
         found["mixture_solved_at"] = solved_at(rows, run.rule)
         found["mixture_success"] = rows[-1]["eval/success_rate"]
-    weights = [
-        key for key in (run.train or [{}])[-1] if re.fullmatch(r"mixing/\d+", key)
-    ]
-    for key in weights:
+    for key in _weights(run):
         _, values = column(run.train, key)
         found[key.replace("/", "_")] = values[-1] if values else None
     return found
 
 
+def _weights(run: RunRecord) -> list[str]:
+    """The columns with λ of each prior, if there are several."""
+    last = run.train[-1] if run.train else {}
+    return [name for name in last if re.fullmatch(r"mixing/\d+", name)]
+
+
 def tidy(run: RunRecord) -> list[dict[str, Any]]:
-    """A run's evaluations with λ beside them, one row each."""
+    """A run's evaluations with λ beside them, one row each; λ of each of several."""
     mixing = {row["step"]: row for row in run.train}
+    shares = ("mixing/mean", "mixing/p10", "mixing/p90", *_weights(run))
+    tested = {
+        f"mixture_{name}": AS_MIXTURE[f"eval/{column}"]
+        for name, column in (("return", "mean_reward"), ("success", "success_rate"))
+    }
     return [
         {
             "task": run.task,
@@ -193,8 +201,9 @@ def tidy(run: RunRecord) -> list[dict[str, Any]]:
             "success": row["eval/success_rate"],
             **{
                 name.replace("/", "_"): mixing.get(row["step"], {}).get(name)
-                for name in ("mixing/mean", "mixing/p10", "mixing/p90")
+                for name in shares
             },
+            **{name: row[key] for name, key in tested.items() if key in row},
         }
         for row in run.eval
     ]

@@ -12,7 +12,7 @@ from sfp.files import atomic_file
 
 
 def save_csv(rows: Sequence[dict[str, Any]], path: Path) -> Path:
-    """Write rows with the same keys as CSV, whole or not at all."""
+    """Write rows as CSV, whole or not at all; what a row has not is empty."""
     with atomic_file(path) as draft:
         draft.write_bytes(csv_text(rows).encode())
     return path
@@ -21,8 +21,8 @@ def save_csv(rows: Sequence[dict[str, Any]], path: Path) -> Path:
 def csv_text(rows: Sequence[dict[str, Any]]) -> str:
     if not rows:
         return ""
-    file = io.StringIO()
-    table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+    file, names = io.StringIO(), {name: None for row in rows for name in row}
+    table = csv.DictWriter(file, list(names), lineterminator="\n")
     table.writeheader()
     table.writerows(rows)
     return file.getvalue()
