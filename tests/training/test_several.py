@@ -1,5 +1,7 @@
 """Runs with several priors: their tables, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,10 +10,17 @@ from environments import SMALL, make_prior, maze
 from sfp.errors import SfpError
 from sfp.experiments.jobs import make_jobs
 from sfp.experiments.plan import Overrides, make_plan
-from sfp.report.records import read_run, summarise, tidy
+from sfp.report.records import read_run, summarise, tell_apart, tidy
 from sfp.training.log import AS_MIXTURE, MIXTURE_TEST, read_table
 
 SHORT = SMALL | dict(method="sfp", steps=100, eval_every=50, log_every=50, capacity=120)
+
+
+OTHERS = [
+    {"prior": "b", "priors": ["room", "pink"]},
+    {"prior": "c", "priors": ["room", "state"]},
+    {"prior": "d", "priors": ["room", "state"]},
+]
 
 
 @pytest.mark.parametrize(
@@ -56,6 +65,10 @@ def test_a_run_tells_of_every_prior_and_of_the_mixture(tmp_path):
     point = tidy(record)[-1]
     assert point["mixing_2"] == last["mixing/2"]
     assert point["mixture_return"] == read_table(folder, "eval")[-1][MIXTURE_TEST]
+    others = [replace(record, settings=record.settings | more) for more in OTHERS]
+    labels = [run.label for run in tell_apart([record, *others])]
+    assert labels[:2] == ["sfp prior=prior 1 + uniform", "sfp prior=room + pink"]
+    assert labels[2:] == ["sfp prior=c", "sfp prior=d"]  # one name for two
     for other in ([own, "ou"], ["uniform", own], own):
         with pytest.raises(SfpError, match=r"a run with other settings .*prior"):
             sfp.train(maze(), prior=other, resume=True, **options)

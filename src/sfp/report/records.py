@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -132,11 +132,14 @@ def read_run(folder: Path) -> RunRecord:
 def tell_apart(runs: Sequence[RunRecord]) -> list[RunRecord]:
     """Label the runs of a name by the settings in which they differ within a task."""
     kin: dict[str, list[RunRecord]] = {}
+    meant: dict[str, set[str]] = {}
     for run in runs:
         kin.setdefault(run.name or run.method, []).append(run)
+        meant.setdefault(_priors(run), set()).add(str(run.settings.get("prior")))
     names = {key: _differing(members) for key, members in kin.items()}
+    clear = {priors for priors, prints in meant.items() if len(prints) == 1}
     return [
-        replace(run, variant=_variant(run, names[run.name or run.method]))
+        replace(run, variant=_variant(run, names[run.name or run.method], clear))
         for run in runs
     ]
 
@@ -267,6 +270,14 @@ def _told(run: RunRecord) -> dict[str, Any]:
     return {"method": run.method} | run.settings
 
 
-def _variant(run: RunRecord, names: Sequence[str]) -> str:
-    held = _told(run)
+def _priors(run: RunRecord) -> str:
+    """What several priors are called."""
+    return " + ".join(map(str, run.settings.get("priors") or ()))
+
+
+def _variant(run: RunRecord, names: Sequence[str], clear: Set[str]) -> str:
+    """Several priors go by their names where `clear` says that these tell them."""
+    held, priors = _told(run), _priors(run)
+    if priors and priors in clear:
+        held["prior"] = priors
     return ", ".join(f"{name}={held[name]}" for name in names if name in held)
