@@ -20,8 +20,11 @@ from sfp.training.log import AS_MIXTURE, Row, read_table
 from sfp.training.verdict import as_mixture, solved_at
 
 WROTE = "Expected what `sfp train` wrote."
-APART = ("steps", "until_solved", "solved_at", "threads", "reward_threshold", "priors")
-"""Settings that make no other variant of a method: how long, on what, and names."""
+APART = (
+    *("steps", "until_solved", "solved_at", "threads"),
+    *("reward_threshold", "priors", "test_mixture"),
+)
+"""Settings that make no other variant of a method: how long, on what, names, tests."""
 
 
 @dataclass(frozen=True)
