@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 
+import gymnasium as gym
 import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import sfp
 from environments import SMALL
@@ -32,6 +34,16 @@ def test_processes_make_no_difference():
     small = SMALL | {"envs": 2, "capacity": 300, "steps": 200, "method": "sac"}
     runs = [sfp.train("room", **small, vector=kind) for kind in ("sync", "async")]
     np.testing.assert_array_equal(*(run.policy.net.weights[0] for run in runs))
+
+
+def test_a_vector_of_one_gives_the_bits_of_the_environment_alone():
+    small = SMALL | {"steps": 200, "method": "sac"}
+    one = SyncVectorEnv(
+        [lambda: gym.make("sfp/Room-v0")], autoreset_mode=AutoresetMode.DISABLED
+    )
+    runs = [sfp.train("room", **small), sfp.train(one, eval_env="room", **small)]
+    np.testing.assert_array_equal(*(run.policy.net.weights[0] for run in runs))
+    assert runs[0].evaluations == runs[1].evaluations
 
 
 def test_ctrl_c_leaves_a_checkpoint_and_no_process(tmp_path):

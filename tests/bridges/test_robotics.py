@@ -1,4 +1,4 @@
-"""gymnasium-robotics: its ids work as they are (pip install gymnasium-robotics)."""
+"""Environments of other packages: their ids work as they are."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import pytest
 import sfp
 from sfp.envs.adapter import Environment, make_env
 
-pytest.importorskip("gymnasium_robotics")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
@@ -24,6 +23,17 @@ def test_goals_success_and_hindsight(name):
     assert outcome.success in (True, False)
     policy = sfp.train(name, method="sac", hindsight=4.0, **SMALL)
     assert policy.evaluations[-1]["eval/success_rate"] is not None
+
+
+def test_dm_control_through_shimmy():
+    pytest.importorskip("shimmy")
+    name = "dm_control/cheetah-run-v0"
+    (uniform,) = sfp.explore(name, ["uniform"], trajectories=2, steps=10, repetitions=1)
+    assert np.isfinite(uniform.paths).all()
+    policy = sfp.train(name, method="sac", **SMALL)
+    env = make_env(name)
+    observation, _ = env.reset(seed=0)
+    assert env.action_space.contains(policy.predict(observation))
 
 
 def test_exploration_before_training():

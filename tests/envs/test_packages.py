@@ -41,6 +41,13 @@ def test_a_package_that_cannot_be_imported(package):
     )
 
 
+def test_a_package_without_the_part_that_registers_it(package):
+    """As shimmy is without dm_control."""
+    package("")
+    with pytest.raises(SfpError, match=r"registers no such env.*pip install gym-pusht"):
+        make_env(PUSHT)
+
+
 @pytest.mark.parametrize(
     ("env", "module", "words"),
     [

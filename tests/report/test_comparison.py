@@ -68,6 +68,9 @@ def test_curves_are_smoothed_and_lambda_is_not(tmp_path):
     np.testing.assert_allclose(returned.found.value, expected)
     np.testing.assert_allclose(mixing.found.value[3:5], [0.9505, 0.0505])
     np.testing.assert_array_equal(returned.seeds[1][1][-2:], [101.0, 101.0])
+    (alone,), _ = group_runs(read_runs(folders[:1]))
+    measured = curve(alone, "return", rng(), PAPER)
+    np.testing.assert_allclose(measured.found.value, 100.0 * (np.arange(8) > 3))
 
 
 def test_budgets_of_tasks_may_differ(tmp_path):

@@ -58,6 +58,9 @@ def test_a_row_for_each_task_and_a_line_for_each_method(tmp_path):
         "sfp: test episodes"
     ] * 2
     assert len(figure.axes[0].lines) == len(figure.axes[4].lines) == 1
+    only_sac = runs_figure(read_runs([make(tmp_path / "d", method="sac")]), {})
+    titles = [axis.get_title() for axis in only_sac.axes]
+    assert titles == ["maze: Test return", "maze: Test success"]
 
 
 def test_seeds_are_thin_lines_and_their_mean_a_thick_one(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from folders import make_experiment, make_grid, make_run
 from sfp.errors import SfpError
-from sfp.report.results import read_results
+from sfp.report.results import read_results, reason
 
 
 def change(path, **changes):
@@ -295,6 +295,17 @@ def test_names_stand_for_one_section_each(tmp_path):
         make_experiment(tmp_path, folder, name=name)
     names = [section.name for section in read_results(tmp_path).sections]
     assert names == ["runs", "x-y", "x-y-2", "section"]
+
+
+def test_a_folder_may_be_called_like_a_word():
+    """`run` is one in "run `pip install ...`"."""
+    run, kept = Path("run"), SfpError("pygame is missing, run `pip`: see run/policy.")
+    assert reason(run, run, kept) == "run: pygame is missing, run `pip`: see policy."
+    said = SfpError("run holds no policy.")
+    assert reason(run, run, said) == "run: it holds no policy."
+    deep = Path("results/run")
+    said = SfpError("the file of results/run is damaged.")
+    assert reason(deep.parent, deep, said) == "run: the file of it is damaged."
 
 
 def test_explorations_join_the_runs(tmp_path):

@@ -155,7 +155,7 @@ def test_a_task_without_pictures(tmp_path):
         with filming(tmp_path / "film.gif") as film:
             evaluate_policy(make(Drift()), "probe/Blind-v0", episodes=1, film=film)
 
-    with pytest.raises(SfpError, match=r"renders no RGB images.*leave out --video"):
+    with pytest.raises(SfpError, match=r"renders no RGB images.*leave out videos"):
         shoot()
     assert list(tmp_path.glob("*film*")) == []
 
@@ -168,7 +168,7 @@ def test_a_video_without_pygame_is_one_line(tmp_path, monkeypatch):
         with filming(tmp_path / "film.gif") as film:
             evaluate_policy(policy, "Pendulum-v1", episodes=1, film=film)
 
-    match = r"Pendulum-v1 cannot be rendered \(pygame is not .*leave out --video"
+    match = r"Pendulum-v1 cannot be rendered \(pygame is not .*leave out videos"
     with pytest.raises(SfpError, match=match) as caught:
         shoot()
     assert "gymnasium[classic" in str(caught.value)

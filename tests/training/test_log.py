@@ -1,12 +1,15 @@
 """Tables: tidy, whole after a cut, and nothing unknown in them."""
 
 import csv
+import sys
+from types import SimpleNamespace
 
 import pytest
 
 from faults import scalars
 from sfp.errors import SfpError
 from sfp.training.log import TABLES, Clock, Log, read_table
+from sfp.training.track import track
 
 
 @pytest.fixture
@@ -136,3 +139,21 @@ def test_tables_that_a_stranger_s_checkpoint_tells_of(tmp_path, told):
     """`Checkpoints.load` takes a TypeError for damage; no other file is opened."""
     with pytest.raises(TypeError, match=r"tables is|rows of train are"):
         Log(tmp_path).check({"tables": told})
+
+
+def test_a_tracker_hears_every_row(monkeypatch):
+    heard = []
+    fake = SimpleNamespace(
+        init=lambda **given: heard.append(given),
+        log=lambda values, step: heard.append((step, values)),
+    )
+    monkeypatch.setitem(sys.modules, "trackio", fake)
+    send = track("trackio", "maze", {"seed": 3})
+    send(50, {"eval/mean_reward": 0.5})
+    assert heard == [
+        {"project": "sfp", "name": "maze", "config": {"seed": 3}},
+        (50, {"eval/mean_reward": 0.5}),
+    ]
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(SfpError, match="--track wandb needs it: pip install wandb"):
+        track("wandb", "maze", {})

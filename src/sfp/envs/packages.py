@@ -83,6 +83,12 @@ def hint(env_id: str, error: Exception) -> str:
     unheard = gym.error.NameNotFound, gym.error.NamespaceNotFound
     if ":" in env_id or not isinstance(error, unheard) or "Did you" in str(error):
         return ""
+    for package in PACKAGES:
+        if re.fullmatch(package.ids, env_id):
+            return (
+                f" The package {package.module} is installed, but it registers no such "
+                f"environment: {package.install}."
+            )
     space, slash, _ = env_id.partition("/")
     package = space if slash and space.isidentifier() else "PACKAGE"
     return f" If a package registers it, name the package: {package}:{env_id}"

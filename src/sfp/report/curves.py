@@ -22,13 +22,11 @@ from sfp.report.stats import Protocol
 from sfp.training.evaluate import evaluate_policy
 from sfp.training.trained import Trained
 
-ALWAYS = ("return", "success", "mixing")
-"""Metrics that have a column in the picture, whether or not a run has them."""
-
 
 def runs_figure(runs: Sequence[RunRecord], walks: dict[Path, list[Walk]]) -> Figure:
     """A row per task: return, success and λ over steps, and paths of trained policies.
 
+    Where nothing tells success, or no prior is mixed in, there is no such column.
     Nothing is smoothed. Seeds are thin lines, their mean a thick one. `walks` has test
     episodes in a point-maze, by the run's folder.
     """
@@ -43,7 +41,7 @@ def runs_figure(runs: Sequence[RunRecord], walks: dict[Path, list[Walk]]) -> Fig
         for task, kin in walkers.items()
     }
     shown = [
-        m for m in METRICS if m in ALWAYS or any(key[1] == m for key in found.panels)
+        m for m in METRICS if m == "return" or any(key[1] == m for key in found.panels)
     ]
     columns = len(shown) + max(len(kin) for kin in first.values())
     size = 4.0 * columns, 3.2 * len(found.tasks)

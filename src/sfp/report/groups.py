@@ -171,9 +171,15 @@ def curve(
     if not len(steps):
         return None
     every = group.lines(metric) | group.lines(metric, counted=False)
-    window = protocol.window if METRICS[metric].table == "eval" else 1
-    found = estimate([smooth(values, window)], rng, protocol=protocol)
+    if METRICS[metric].table == "eval":
+        values = _smoothed(values, protocol)
+    found = estimate([values], rng, protocol=protocol)
     return Curve(group.label, steps, found, dict(sorted(every.items())))
+
+
+def _smoothed(values: np.ndarray, protocol: Protocol) -> np.ndarray:
+    """Seeds by evaluations, smoothed; one seed alone is shown as it was measured."""
+    return smooth(values, protocol.window) if len(values) > 1 else values
 
 
 def find_budgets(groups: Sequence[Group]) -> dict[str, float] | None:
@@ -203,7 +209,7 @@ def aggregate(
     lines = [group.shared("return") for group in groups]
     if any(not len(steps) for steps, _ in lines):
         return None
-    smoothed = [(steps, smooth(values, protocol.window)) for steps, values in lines]
+    smoothed = [(steps, _smoothed(values, protocol)) for steps, values in lines]
     if budgets is None:
         x, strata = lines[0][0], [values for _, values in smoothed]
     else:

@@ -165,5 +165,8 @@ def _short(root: Path, path: Path) -> str:
 def reason(root: Path, path: Path, error: Exception) -> str:
     """Which file, and why, without telling where the results lie."""
     said = str(error) if isinstance(error, SfpError) else "it cannot be read."
-    said = said.replace(f"{path} ", "it ").replace(f"{root}{os.sep}", "")
+    named = f"{path} "  # alone, it may be a word of the sentence: "run"
+    if os.sep in named or said.startswith(named):
+        said = said.replace(named, "it ", -1 if os.sep in named else 1)
+    said = said.replace(f"{root}{os.sep}", "")
     return f"{_short(root, path)}: {said}"

@@ -151,11 +151,11 @@ def _image(env: gym.Env, task: str) -> Image:
     except Exception as error:  # it is not our code: it may raise anything
         raise SfpError(
             f"{task} cannot be rendered ({reason(error)}): install what it needs, or "
-            "leave out --video."
+            "leave out videos."
         ) from error
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
         raise SfpError(
             f"{task} renders no RGB images (received {image.dtype} of shape "
-            f"{image.shape}): leave out --video."
+            f"{image.shape}): leave out videos."
         )
     return image
