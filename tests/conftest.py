@@ -11,6 +11,9 @@ from pathlib import Path
 CACHE = Path(__file__).parent.parent / ".venv" / "xla"
 os.environ["JAX_COMPILATION_CACHE_DIR"] = str(CACHE)
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+# Without its newer way to fuse loops XLA compiles an update in a third of the time.
+QUICKLY = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICKLY}"
 
 from jaxtyping import install_import_hook  # noqa: E402
 

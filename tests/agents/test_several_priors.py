@@ -55,12 +55,12 @@ def test_each_component_acts_as_often_as_its_share():
     agent, rng = make(mixing_fixed=0.6), np.random.default_rng(0)
     actor, memory = actor_of(agent), make().begin(rng)
     turn = Turn(plain(np.ones(3, np.float32)), rng, "train")
-    actions = np.array([agent.act(actor, memory, turn)[0].action for _ in range(3000)])
+    actions = np.array([agent.act(actor, memory, turn)[0].action for _ in range(1000)])
     first, second = (actions == np.float32(a) for a in (0.3, -0.6))
     for share in (first.mean(), second.mean()):
-        assert share == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 3000))
+        assert share == pytest.approx(0.3, abs=4 * np.sqrt(0.21 / 1000))
     turn = turn._replace(phase="warmup")
-    actions = np.array([agent.act(actor, memory, turn)[0].action for _ in range(400)])
+    actions = np.array([agent.act(actor, memory, turn)[0].action for _ in range(100)])
     assert np.isin(actions, np.float32([0.3, -0.6])).all()
 
 

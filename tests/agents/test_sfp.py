@@ -128,11 +128,11 @@ def test_the_prior_acts_as_often_as_each_state_says():
     state = with_mixing(state, [logit(0.2), logit(0.7), 0.0])
     memory = begin(agent)
     for obs, share in ((jnp.array([1.0, 0, 0]), 0.2), (jnp.array([0, 1.0, 0]), 0.7)):
-        decision, _ = acts(agent, state, memory, obs, count=6_000)
+        decision, _ = acts(agent, state, memory, obs, count=1_500)
         actions = np.asarray(decision.action)[:, 0]
         by_prior = actions == np.float32(0.9)
         assert by_prior.mean() == pytest.approx(
-            share, abs=4 * np.sqrt(share * (1 - share) / 6_000)
+            share, abs=4 * np.sqrt(share * (1 - share) / 1_500)
         )
         np.testing.assert_array_equal(by_prior, decision.info["mixing/prior_share"])
         np.testing.assert_allclose(decision.info["mixing"], share, rtol=1e-5)
@@ -159,13 +159,13 @@ def test_one_toss_decides_for_a_while():
     state, memory = agent.init(jax.random.key(0)), begin(agent)
     actor, by_prior = jax.tree.map(np.asarray, agent.actor(state)), []
     rng = np.random.default_rng(0)
-    for _ in range(8000):
+    for _ in range(2500):
         turn = Turn(plain(np.ones(3, np.float32)), rng, "train")
         decision, memory = agent.act(actor, memory, turn)
         by_prior.append(decision.info["mixing/prior_share"])
     changes = np.abs(np.diff(by_prior)).mean()
-    assert changes == pytest.approx(0.5 / 10, rel=0.15)  # half the tosses agree
-    assert np.mean(by_prior) == pytest.approx(0.5, abs=0.06)
+    assert changes == pytest.approx(0.5 / 10, rel=0.35)  # half the tosses agree
+    assert np.mean(by_prior) == pytest.approx(0.5, abs=0.12)
 
 
 def test_uniform_actions_at_first():
@@ -188,15 +188,15 @@ def test_mixing_of_one_reproduces_the_priors_distribution(k, state):
     actor = jax.tree.map(np.asarray, agent.actor(agent.init(jax.random.key(0))))
     obs, rng = np.array([0.5, -0.5, 0.3], np.float32), np.random.default_rng(1)
     ours, contexts = [], []
-    for _ in range(3000):
+    for _ in range(1000):
         memory = agent.begin(rng)
         decision, _ = agent.act(actor, memory, Turn(plain(obs), rng, "train"))
         ours.append(decision.action[0])
         contexts.append(np.concatenate([memory.history.ravel(), obs[:state]]))
-    keys = jax.random.split(jax.random.key(2), 3000)
+    keys = jax.random.split(jax.random.key(2), 1000)
     own = jax.jit(jax.vmap(prior.sample))(keys, np.stack(contexts))[:, 0]
     assert stats.ks_2samp(ours, np.asarray(own)).pvalue > 0.001
-    assert len(np.unique(ours)) > 2900
+    assert len(np.unique(ours)) > 950
 
 
 @pytest.mark.slow
