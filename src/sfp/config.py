@@ -221,7 +221,7 @@ class Mixture:
             `expected` takes the mean over the coin, `policy` asks the policy alone,
             `best` takes the better of the policy's action and the priors' proposals.
         commit: steps, in the mean, that one toss decides who acts; 1 is the paper, 0 a
-            toss for a whole episode.
+            toss for a whole episode, the default with several priors.
         scout: in the warm-up, this many proposals of the prior are compared by a critic
             of novelty, and the one that leads to new places is taken; 0 is the paper.
         test_mixture: test the mixture as it acts too, beside the policy alone; by

@@ -64,6 +64,19 @@ def test_each_component_acts_as_often_as_its_share():
     assert np.isin(actions, np.float32([0.3, -0.6])).all()
 
 
+def test_one_prior_acts_for_an_episode_and_tests_toss_at_every_step():
+    agent, rng = make(mixing_fixed=0.9, commit=0.0), np.random.default_rng(0)
+    turn = Turn(plain(np.ones(3, np.float32)), rng, "warmup")
+    actor, counts = actor_of(agent), []
+    for one in (agent, agent.each_step):
+        memory, seen = one.begin(rng), set()
+        for _ in range(40):
+            decision, memory = one.act(actor, memory, turn)
+            seen.add(float(decision.action[0]))
+        counts.append(len(seen))
+    assert counts == [1, 2]
+
+
 def test_every_prior_remembers_as_many_actions_as_it_sees():
     agent, rng = make(), np.random.default_rng(1)
     actor, memory = actor_of(agent), agent.begin(rng)

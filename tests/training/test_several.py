@@ -49,7 +49,7 @@ def test_what_is_refused(tmp_path, prior, given, match):
 def test_a_run_tells_of_every_prior_and_of_the_mixture(tmp_path):
     """A behavioural prior keeps its proposals too; `resume` knows the set of priors."""
     folder, own = tmp_path / "run", make_prior(states=2)
-    options = SHORT | dict(out=folder, commit=0.0)
+    options = SHORT | dict(out=folder)
     sfp.train(maze(), prior=[own, "uniform"], **options)
     last = read_table(folder, "train")[-1]
     both = last["mixing/1"] + last["mixing/2"]
@@ -60,6 +60,7 @@ def test_a_run_tells_of_every_prior_and_of_the_mixture(tmp_path):
     assert {*AS_MIXTURE.values()} <= read_table(folder, "eval")[-1].keys()
     record = read_run(folder)
     assert record.config["priors"] == ["prior 1", "uniform"]
+    assert record.settings["commit"] == 0  # one prior acts for an episode
     assert "mixture_solved_at" in record.end
     assert summarise(record)["mixing_2"] == last["mixing/2"]
     point = tidy(record)[-1]

@@ -164,6 +164,11 @@ class Mixes(Protocol):
         """Whether the mixture is tested as it acts, beside the policy alone."""
         ...
 
+    @property
+    def each_step(self) -> Agent:
+        """The same with a toss at every step, which tests of the mixture take."""
+        ...
+
 
 class AsItActs:
     """An agent as it acts in training after its warm-up, chance included.

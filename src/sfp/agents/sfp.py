@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
@@ -125,6 +125,11 @@ class SFP:
         """Whether tests show what the mixture does, too."""
         asked = self.mixture.test_mixture
         return self.components > 1 if asked is None else asked
+
+    @cached_property
+    def each_step(self) -> SFP:
+        """The same with a toss at every step, as the paper defines the mixture."""
+        return replace(self, mixture=replace(self.mixture, commit=1.0))
 
     def replay(self, schedule: Schedule, environment: Environment) -> EpisodeReplay:
         """With a bank of proposals.

@@ -173,7 +173,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
                 cell,
                 "state",
             )
-            for cell in ("sfp+state", "sfp+state-10", "sfp+state-episode")
+            for cell in ("sfp+state", "sfp+state-10", "sfp+state-1")
         ),
     ),
     "spirl": (

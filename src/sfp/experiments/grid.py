@@ -126,7 +126,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "state": "SFP-state",
             "sfp+state": "SFP and state",
             "sfp+state-10": "SFP and state, 10 steps a toss",
-            "sfp+state-episode": "SFP and state, an episode a toss",
+            "sfp+state-1": "SFP and state, a step a toss",
             "sfp+uniform": "SFP and uniform",
             "sfp+pink": "SFP and pink",
         },

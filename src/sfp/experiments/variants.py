@@ -91,7 +91,7 @@ VARIANTS: dict[str, Variant] = {
     # several priors: who is beside the state-free one, and how long a toss counts
     "sfp+state": Variant("sfp", {}, beside=(STATE,)),
     "sfp+state-10": Variant("sfp", {}, beside=(STATE,), settings={"commit": 10.0}),
-    "sfp+state-episode": Variant("sfp", {}, beside=(STATE,), settings={"commit": 0.0}),
+    "sfp+state-1": Variant("sfp", {}, beside=(STATE,), settings={"commit": 1.0}),
     "sfp+uniform": Variant("sfp", {}, beside=("uniform",)),
     "sfp+pink": Variant("sfp", {}, beside=("pink",)),
     # what models it

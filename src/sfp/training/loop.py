@@ -123,7 +123,7 @@ def train(
             count, controller = schedule.eval_episodes, agent.controller(actor)
             row, _ = evaluate(test_environment, controller, count)
             if isinstance(agent, Mixes) and agent.tests_mixture:
-                acts = AsItActs(agent, actor)
+                acts = AsItActs(agent.each_step, actor)
                 beside, _ = evaluate(test_environment, acts, count)
                 row |= {AS_MIXTURE[name]: value for name, value in beside.items()}
             log.write("eval", step, row)

@@ -18,6 +18,10 @@ REFERENCE = "sac"
 METHODS_OWN = {"warmup_by", "td_value", "commit"}
 """Settings that are part of what a method is, and the same in no comparison."""
 
+SEVERAL = {"commit": 0.0}
+"""Defaults with several priors: a coin at every step breaks the direction of each, and
+explores no better than the worst of them (`benchmarks/tosses.py`)."""
+
 
 class Given(NamedTuple):
     """Settings that methods may have defaults of their own for."""
@@ -36,6 +40,11 @@ def as_another(method: Method, match: str) -> Method:
     own = {key: method.defaults[key] for key in METHODS_OWN & method.defaults.keys()}
     defaults = {**other.defaults, **own}
     return replace(method, alpha=other.alpha, hindsight=hindsight, defaults=defaults)
+
+
+def with_several(method: Method) -> Method:
+    """The method with the defaults for several priors."""
+    return replace(method, defaults={**method.defaults, **SEVERAL})
 
 
 def fill(

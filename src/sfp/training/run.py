@@ -60,7 +60,7 @@ from sfp.training.folder import (
 from sfp.training.log import MIXTURE_TEST, Listener, Log, read_table
 from sfp.training.loop import train as loop
 from sfp.training.match import Given as Settings
-from sfp.training.match import as_another, differences, fill
+from sfp.training.match import as_another, differences, fill, with_several
 from sfp.training.recordings import fitting_recordings
 from sfp.training.settings import HELP, configure
 from sfp.training.trained import Trained, make_spec
@@ -186,6 +186,7 @@ def train(
     if data is not None:
         data = fitting_recordings(data, method, chosen, environment)
     usual = as_another(chosen, match) if match else chosen
+    usual = with_several(usual) if len(priors) > 1 else usual
     given = Settings(schedule, networks, mixture)
     filled = fill(given, method, usual, environment, preset)
     told = differences(given, filled, method, environment, preset)
