@@ -72,7 +72,7 @@ def test_the_decoder_reproduces_windows_that_were_held_out(closed):
 
 
 def test_epochs_are_compared_by_what_is_decoded_not_by_the_prior():
-    """The prior's loss rises while q says more: the first epoch would always win."""
+    """The prior's loss rises while q says more: an early epoch could win by it."""
     model, made = fitted().model, fitter()
     worse = eqx.tree_at(lambda m: m.prior.biases[-1], model, replace_fn=lambda b: b + 5)
     assert made.score(worse, 32) == made.score(model, 32)
