@@ -1,4 +1,4 @@
-"""A few hundred cases of each fuzzer; `make soak` runs thousands.
+"""A few cases of each fuzzer; `make soak` runs thousands.
 
 They run in a process of their own: this one has started JAX, and cannot be forked.
 """
@@ -24,7 +24,7 @@ def passes(*words):
 
 
 @pytest.mark.parametrize(
-    ("what", "cases"), [("files", 100), ("environments", 5), ("commands", 10)]
+    ("what", "cases"), [("files", 50), ("environments", 5), ("commands", 10)]
 )
 def test_every_case_succeeds_or_is_refused_in_one_line(what, cases):
     passes(HERE / "run.py", "--what", what, "--cases", cases)
