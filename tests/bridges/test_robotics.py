@@ -6,6 +6,7 @@ import pytest
 import sfp
 from sfp.envs.adapter import Environment, make_env
 
+pytest.importorskip("gymnasium_robotics")  # here, so that every test has its ids
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
