@@ -19,8 +19,8 @@ METHODS_OWN = {"warmup_by", "td_value", "commit"}
 """Settings that are part of what a method is, and the same in no comparison."""
 
 SEVERAL = {"commit": 0.0}
-"""Defaults with several priors: a coin at every step breaks the direction of each, and
-explores no better than the worst of them (`benchmarks/tosses.py`)."""
+"""Defaults with several priors: a coin at every step breaks the direction of each, so
+that beside one that gets nowhere a good one gets nowhere (`benchmarks/tosses.py`)."""
 
 
 class Given(NamedTuple):
