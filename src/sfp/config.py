@@ -31,7 +31,7 @@ STANDARD: dict[str, Any] = {
     "td_value": "sampled",
     "mixing_goals": "all",
     "commit": 1.0,
-    "scout": 0,
+    "frontier": 0,
     "mixing_gradient_scale": 1e-9,
 }
 """The settings that a method may have defaults of its own for, as the paper has them.
@@ -54,6 +54,9 @@ class Schedule:
             until the first reward above 0 or the first success.
         warmup_limit: with `reward`, steps of the warm-up at most; 0 sets no limit
             (sfp-quick: 20,000).
+        frontier: in the warm-up, go to a place where few steps have been, by actions
+            that led there before, then explore for this many steps; 0 never goes back
+            (sfp-quick: 50).
         update_after: steps before the first update.
         update_from: `reward` makes no update before the first reward (or the limit of
             the warm-up): nothing could be learned.
@@ -85,6 +88,7 @@ class Schedule:
     warmup_by: WarmupBy | None = None
     warmup_until: Until | None = None
     warmup_limit: int | None = None
+    frontier: int | None = None
     update_after: int = 1_000
     update_from: Until | None = None
     catch_up: int | None = None
@@ -116,6 +120,7 @@ class Schedule:
             )
         at_least(0, warmup=self.warmup or 0, update_after=self.update_after)
         at_least(0, warmup_limit=self.warmup_limit or 0)
+        at_least(0, frontier=self.frontier or 0)
         at_least(1, catch_up=1 if self.catch_up is None else self.catch_up)
         _one_of(WarmupBy, warmup_by=self.warmup_by)
         _one_of(Until, warmup_until=self.warmup_until, update_from=self.update_from)
@@ -222,8 +227,6 @@ class Mixture:
             `best` takes the better of the policy's action and the priors' proposals.
         commit: steps, in the mean, that one toss decides who acts; 1 is the paper, 0 a
             toss for a whole episode, the default with several priors.
-        scout: in the warm-up, this many proposals of the prior are compared by a critic
-            of novelty, and the one that leads to new places is taken; 0 is the paper.
         test_mixture: test the mixture as it acts too, beside the policy alone; by
             default if there are several priors.
     """
@@ -240,7 +243,6 @@ class Mixture:
     entropy_weight: EntropyWeight = "mixed"
     td_value: TDValue | None = None
     commit: float | None = None
-    scout: int | None = None
     test_mixture: bool | None = None
 
     def __post_init__(self):
@@ -249,7 +251,7 @@ class Mixture:
         _one_of(LossAt, mixing_loss_at=self.mixing_loss_at)
         _one_of(Goals, mixing_goals=self.mixing_goals)
         _one_of(TDValue, td_value=self.td_value)
-        at_least(0, bank=self.bank, scout=self.scout or 0)
+        at_least(0, bank=self.bank)
         at_least(1, mixing_width=self.mixing_width, mixing_depth=self.mixing_depth)
         if self.commit and not 1.0 <= self.commit < float("inf"):
             raise SfpError(

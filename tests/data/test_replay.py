@@ -364,29 +364,6 @@ def test_the_bank_is_drawn_from_evenly_and_apart_for_now_and_next():
     assert stats.chisquare(counts).pvalue > 0.001
 
 
-@pytest.mark.parametrize("goals", [False, True])
-def test_novel_transitions_lead_as_far_and_keep_their_goal_and_the_whole_bank(goals):
-    tale = Tale([(4, "terminated"), (3, "truncated")], n=3, k=1, bank=2, goals=goals)
-    replay = tale.replay(50, hindsight=4.0 if goals else 0.0)
-    tale.play(replay)
-    batch = replay.sample_novel(np.random.default_rng(0), (200,))
-    new = np.asarray(batch.reward)
-    assert np.isfinite(new).all()
-    assert new.min() >= 0
-    found = set()
-    for i in range(200):
-        e, t = (int(x) for x in batch.obs.state[i])
-        m, expected = tale.expected(e, t, desired(e) if goals else [])
-        for name in ("obs", "action", "discount", "next_obs", "next_history"):
-            np.testing.assert_allclose(
-                joined(getattr(batch, name))[..., :][i], expected[name]
-            )
-        bank = [[e, t + m, b] for b in range(2)]
-        np.testing.assert_array_equal(batch.next_proposal[i], bank)
-        found.add((e, t))
-    assert found == set(tale.transitions(50))
-
-
 @pytest.mark.parametrize("ratio", [0.0, 1.0, 4.0])
 def test_hindsight_relabels_its_share(ratio):
     tale = Tale(plan_of(4), goals=True)

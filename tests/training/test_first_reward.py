@@ -20,7 +20,7 @@ from sfp.agents.sac import SAC
 from sfp.config import STANDARD, Networks, Schedule, settle
 from sfp.envs.adapter import Environment
 from sfp.errors import Interrupted, SfpError
-from sfp.training import loop
+from sfp.training import frontier, loop
 from sfp.training.log import Log, read_table
 
 BASE = dict(steps=1000, warmup=100, update_after=100, iteration=50, batch=8)
@@ -203,12 +203,12 @@ def test_goals_are_relabelled_until_the_first_reward(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["sac", "sfp"])
 def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(tmp_path, method):
-    """Once while it waits (and learns where to look), once while it catches up."""
+    """Once while it waits (and is led to rare places), once while it catches up."""
     given = SMALL | dict(warmup_until="reward", update_from="reward", catch_up=2)
     given |= dict(method=method)
     if method == "sfp":
         box = dict(dims=2, low=[-1.0, 0.0], high=[2.0, 0.5])
-        given |= dict(prior=linear_prior(0.1, deviation=0.5, k=1, **box), scout=3)
+        given |= dict(prior=linear_prior(0.1, deviation=0.5, k=1, **box), frontier=3)
 
     def train(name, **more):
         options = given | more
@@ -221,6 +221,7 @@ def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(tmp_path, m
     step = Environment.step
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Environment, "step", late)
+        patch.setattr(frontier, "MEASURED", 60)
         train("whole")
         rows = read_table(tmp_path / "whole", "train")
         for i, at in enumerate((100, 300)):
@@ -253,7 +254,7 @@ def test_a_method_s_own_defaults_give_way_to_what_is_asked_for():
         (dict(catch_up=0), "catch_up of at least 1"),
         (dict(warmup_limit=-1), "warmup_limit of at least 0"),
         (dict(commit=0.5), "1 or more, or 0 for a whole episode, received 0.5"),
-        (dict(scout=-1), "scout of at least 0"),
+        (dict(frontier=-1), "frontier of at least 0"),
         (dict(critic_norm="yes"), "critic_norm as True or False"),
     ],
 )

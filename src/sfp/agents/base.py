@@ -45,11 +45,14 @@ class Turn(NamedTuple):
         obs: s_t, with its goal and image.
         rng: the randomness of the step.
         phase: of the run.
+        given: an action that is taken in place of the agent's own: it is executed,
+            stored and remembered as if the agent had chosen it.
     """
 
     obs: Obs
     rng: np.random.Generator
     phase: Phase
+    given: Float[np.ndarray, " dims"] | None = None
 
     def uniform(self, dims: int) -> Float[np.ndarray, " dims"]:
         """A uniform action."""
@@ -125,23 +128,6 @@ class Agent(Protocol):
         self, state: Any, batch: Batch, key: PRNGKeyArray
     ) -> tuple[Any, Metrics]:
         """One gradient step for everything that learns."""
-        ...
-
-
-@runtime_checkable
-class Seeker(Protocol):
-    """What an agent has besides if it learns in the warm-up where to look."""
-
-    @property
-    def seeks(self) -> bool:
-        """Whether it does."""
-        ...
-
-    def seek(self, state: Any, batch: Batch, key: PRNGKeyArray) -> tuple[Any, Metrics]:
-        """One gradient step on transitions of `EpisodeReplay.sample_novel`.
-
-        Its metrics are checked, not logged.
-        """
         ...
 
 

@@ -41,7 +41,9 @@ class KL(SAC):
 
     def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """Uniform actions or the prior's at first, then those of the policy."""
-        if turn.phase == "warmup":
+        if turn.given is not None:
+            action = turn.given
+        elif turn.phase == "warmup":
             state = np.concatenate([turn.obs.state, turn.obs.goal])
             action = self._sampler(turn.rng, memory.history, state)
         elif turn.phase == "uniform":

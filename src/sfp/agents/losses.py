@@ -57,16 +57,6 @@ def best_value(q_prior: Weights, q_policy: Values) -> Values:
     return jnp.maximum(q_policy, q_prior.max(axis=1))
 
 
-def scout_target(
-    novelty: Values, discount: Values, q_ahead: Float[Array, "batch proposals"]
-) -> Values:
-    """Y = ν(s') + γ max_j Q(s', ā'_j), ā'_j ~ π̄: novelty at s', then the best of some.
-
-    ν is `data.novelty`; the maximum keeps to actions that the prior would take.
-    """
-    return novelty + discount * q_ahead.max(axis=1)
-
-
 def critic_loss(q: Float[Array, "critics batch"], target: Values) -> Scalar:
     """J_Q = sum_i E[(Q_i(s, a) - y)²]."""
     return ((q - target[None]) ** 2).mean(axis=1).sum()

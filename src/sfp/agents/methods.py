@@ -97,6 +97,7 @@ class Method:
         alpha: by suite; "" is any other.
         hindsight: by suite; "" is any other.
         refused: by suite, why the method makes no sense there.
+        follows: whether it can take an action that is given in place of its own.
         sees_images: whether it is for tasks that show images only.
         relabels: False if an action means something else under another goal.
         hint: how to get the prior it takes.
@@ -118,6 +119,7 @@ class Method:
     )
     hindsight: Mapping[str, float] = field(default_factory=lambda: {"": 4.0})
     refused: Mapping[str, str] = field(default_factory=dict)
+    follows: bool = True
     sees_images: bool = False
     relabels: bool = True
     hint: str = (
@@ -271,6 +273,7 @@ METHODS: dict[str, Method] = {
             "warmup": 2_000,
             "warmup_until": "reward",
             "warmup_limit": 20_000,
+            "frontier": 50,
             "update_from": "reward",
             "catch_up": 4,
             "critic_norm": True,
@@ -307,6 +310,7 @@ METHODS: dict[str, Method] = {
         needs="actions, states (and goals, if the flow is to see them)",
         match="action space, what the flow sees",
         check=_flow_of_states,
+        follows=False,
         hindsight={"": 0.0},
         relabels=False,
         hint="`sfp fit DATA --state --past-actions 0 --model parrot --out PRIOR`",
@@ -318,6 +322,7 @@ METHODS: dict[str, Method] = {
         needs="actions, images",
         match="action space, size of the images",
         check=_flow_of_images,
+        follows=False,
         sees_images=True,
         relabels=False,
         hindsight={"": 0.0},
@@ -330,6 +335,7 @@ METHODS: dict[str, Method] = {
         needs="actions",
         match=ACTIONS,
         check=_flow_of_actions,
+        follows=False,
     ),
     "sac-kl": Method(
         _kl,
@@ -349,6 +355,7 @@ METHODS: dict[str, Method] = {
         needs="actions, states (and goals, if the skills are to see them)",
         match="action space, what the skills see",
         check=_skills,
+        follows=False,
         hindsight={"": 0.0},
         relabels=False,
         hint="`sfp fit DATA --model skills --out PRIOR`",

@@ -26,7 +26,7 @@ from sfp.config import EntropyWeight, Networks, Schedule
 from sfp.data.batch import Batch
 from sfp.data.replay import EpisodeReplay
 from sfp.envs.adapter import Environment
-from sfp.exploration.family import Explorer, Seen, Uniform
+from sfp.exploration.family import Explorer, Follower, Seen, Uniform
 from sfp.nets.encoder import make_encoder, random_shift
 from sfp.nets.layernorm import NormedMLP
 from sfp.nets.mlp import MLP
@@ -128,6 +128,11 @@ class SAC:
     def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """The explorer at first, then the policy, shaken by the explorer's noise."""
         explorer, rng, dims = self.explorer, turn.rng, self.spec.action
+        if turn.given is not None:
+            held = memory.explorer
+            if isinstance(explorer, Follower):
+                held = explorer.follow(held, turn.given)
+            return Decision(turn.given, turn.given, {}), memory._replace(explorer=held)
         if turn.phase == "uniform":
             action = turn.uniform(dims)
             return Decision(action, action, {}), memory

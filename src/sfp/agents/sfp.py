@@ -25,12 +25,10 @@ from sfp.agents.losses import (
     td_target,
 )
 from sfp.agents.sac import SAC, Ahead, Features, SACState, descend, min_q, sample
-from sfp.agents.scout import Scout, ScoutState
 from sfp.config import Mixture, Networks, Schedule, settle
 from sfp.data.batch import Batch
 from sfp.data.replay import EpisodeReplay
 from sfp.envs.adapter import Environment
-from sfp.errors import SfpError
 from sfp.nets.mlp import MLP
 from sfp.nets.namespace import namespace
 from sfp.nets.policy import Policy, shaken_action
@@ -48,12 +46,11 @@ def prior_column(k: int, what: str = "") -> str:
 
 
 class SFPState(NamedTuple):
-    """SAC's state, Λ and its optimiser; the critic of novelty if there is one."""
+    """SAC's state, Λ and its optimiser."""
 
     sac: SACState
     mixing: MLP
     mixing_adam: optax.OptState
-    scout: ScoutState | tuple[()] = ()
 
 
 class Actor(NamedTuple):
@@ -62,7 +59,6 @@ class Actor(NamedTuple):
     encoder: Any
     policy: Policy
     mixing: MLP
-    scout: MLP | tuple[()] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,19 +87,6 @@ class SFP:
     def sac(self) -> SAC:
         """The learner that the priors are mixed into."""
         return SAC(self.spec, self.alpha, self.networks)
-
-    def __post_init__(self):
-        self._check_bank(self.bank)
-        if self.seeks and not self.spec.state:
-            raise SfpError(
-                "scout needs a state or a goal to tell places apart, this environment "
-                "shows images alone: set scout to 0."
-            )
-
-    @property
-    def seeks(self) -> bool:
-        """Whether it learns in the warm-up where it has not been."""
-        return bool(self.mixture.scout)
 
     @property
     def bank(self) -> int:
@@ -137,18 +120,9 @@ class SFP:
         A goal given in hindsight is not the one that a prior saw which sees states.
         """
         bank = 0 if self.sees_states and schedule.hindsight else self.bank
-        self._check_bank(bank)
         return make_replay(
             self, schedule, environment, bank=bank, priors=self.components
         )
-
-    def _check_bank(self, bank: int) -> None:
-        if self.seeks and not bank:
-            raise SfpError(
-                f"scout compares proposals that the replay keeps: expected priors that "
-                f"see no state and a bank of 1 or more, received a bank of "
-                f"{self.mixture.bank}. Set scout to 0."
-            )
 
     @property
     def adam(self) -> optax.GradientTransformation:
@@ -168,11 +142,7 @@ class SFP:
         odds = each / (1.0 - mixture.mixing_start)
         bias = jnp.full(count, jnp.log(odds), jnp.float32)
         net = eqx.tree_at(lambda net: net.biases[-1], net, bias)
-        scout: ScoutState | tuple[()] = ()
-        if self.seeks:
-            own = jax.random.fold_in(key, 5)
-            scout = self._scout.init(own, features, self.spec.action)
-        return SFPState(sac, net, self.adam.init(net), scout)  # pyright: ignore[reportArgumentType]
+        return SFPState(sac, net, self.adam.init(net))  # pyright: ignore[reportArgumentType]
 
     def prepare(self, state: SFPState, key: PRNGKeyArray) -> SFPState:
         """The prior has been learned already."""
@@ -180,8 +150,7 @@ class SFP:
 
     def actor(self, state: SFPState) -> Actor:
         """The policy and Λ, and what they see by."""
-        scout = state.scout.critic if isinstance(state.scout, ScoutState) else ()
-        return Actor(state.sac.encoder, state.sac.policy, state.mixing, scout)
+        return Actor(state.sac.encoder, state.sac.policy, state.mixing)
 
     def begin(self, rng: np.random.Generator) -> Memory:
         """H_0: consecutive actions from the data of each prior; no toss is kept yet."""
@@ -203,15 +172,12 @@ class SFP:
             coin, toss = self._toss(toss, rng)
             who = min(self._who(weights / weights.sum(), coin), len(weights) - 1)
         proposals: dict[int, np.ndarray] = {}
-        if turn.phase == "uniform":
+        if turn.given is not None:
+            who, action = len(self.priors), turn.given
+        elif turn.phase == "uniform":
             who, action = len(self.priors), turn.uniform(self.spec.action)
         elif who < len(self.priors):
-            action = self._draw(who, memory, turn.obs, rng)
-            if turn.phase == "warmup" and isinstance(actor.scout, MLP):
-                rest = range((self.mixture.scout or 0) - 1)
-                more = [self._draw(who, memory, turn.obs, rng) for _ in rest]
-                action = self._scout.choose(actor.scout, features, [action, *more], rng)
-            proposals[who] = action
+            action = proposals[who] = self._draw(who, memory, turn.obs, rng)
         else:
             noise = rng.standard_normal(self.spec.action, np.float32)
             action = shaken_action(actor.policy, features, noise)
@@ -302,22 +268,6 @@ class SFP:
         state = state._replace(sac=self.sac.follow(sac))
         return state, critic_metrics | policy_metrics | mixing_metrics
 
-    def seek(
-        self, state: SFPState, batch: Batch, key: PRNGKeyArray
-    ) -> tuple[SFPState, Metrics]:
-        """One gradient step of the critic of novelty (`EpisodeReplay.sample_novel`)."""
-        assert isinstance(state.scout, ScoutState)
-        encoder, dims = state.sac.encoder, self.spec.action
-        seen = jnp.concatenate([encoder(batch.obs), batch.action], axis=1)
-        # Every prior's proposals alike: (batch, bank, priors x dims).
-        proposals = batch.next_proposal.reshape(len(seen), -1, dims)
-        after = jnp.repeat(encoder(batch.next_obs)[:, None], proposals.shape[1], axis=1)
-        ahead = jnp.concatenate([after, proposals], axis=2)
-        scout, metrics = self._scout.update(
-            state.scout, seen, batch.reward, batch.discount, ahead
-        )
-        return state._replace(scout=scout), metrics
-
     def _target(
         self,
         state: SFPState,
@@ -394,10 +344,6 @@ class SFP:
             min_q(critics, features, proposals[:, k]) for k in range(len(self.priors))
         ]
         return jnp.stack(made, axis=1)
-
-    @property
-    def _scout(self) -> Scout:
-        return Scout(self.mixture.scout or 0)
 
     @property
     def _commit(self) -> float:

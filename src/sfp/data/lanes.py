@@ -1,13 +1,12 @@
 """Experience of several environments: a replay for each, drawn from as one."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import jax
 import numpy as np
 
 from sfp.data.batch import Batch
-from sfp.data.novelty import SEEN
 from sfp.data.replay import EpisodeReplay, as_batch
 
 
@@ -43,31 +42,10 @@ class Lanes:
 
     def sample(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
         """Transitions drawn uniformly, with replacement, and put in a random order."""
-        return self._drawn(rng, shape, lambda i, n: self.lanes[i].draw(rng, n))
-
-    def sample_novel(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
-        """The same, with novelty as the reward: what any lane has seen is not new."""
-        counts = self._shares(rng, SEEN)
-        seen = [lane.places(rng, n) for lane, n in zip(self.lanes, counts, strict=True)]
-        places = np.concatenate([rows for _, rows in seen])
-        whose = np.repeat(np.arange(len(counts)), counts)
-        steps = np.concatenate([t for t, _ in seen])
-
-        def draw(lane: int, count: int) -> dict[str, Any]:
-            own = np.where(whose == lane, steps, -1)
-            return self.lanes[lane].draw_novel(rng, count, (own, places))
-
-        return self._drawn(rng, shape, draw)
-
-    def _drawn(
-        self,
-        rng: np.random.Generator,
-        shape: tuple[int, ...],
-        draw: Callable[[int, int], dict[str, Any]],
-    ) -> Batch:
-        shares = enumerate(self._shares(rng, int(np.prod(shape))))
-        drawn = [draw(lane, count) for lane, count in shares if count]
-        order = rng.permutation(int(np.prod(shape)))
+        count = int(np.prod(shape))
+        shares = zip(self.lanes, self._shares(rng, count), strict=True)
+        drawn = [lane.draw(rng, share) for lane, share in shares if share]
+        order = rng.permutation(count)
         joined = jax.tree.map(lambda *parts: np.concatenate(parts)[order], *drawn)
         return as_batch(joined, shape)
 

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from sfp.data.batch import Batch
-from sfp.data.novelty import SEEN, novelty
 from sfp.errors import SfpError, at_least
 from sfp.observation import Obs
 
@@ -166,67 +165,14 @@ class EpisodeReplay:
     def draw(self, rng: np.random.Generator, count: int) -> dict[str, Any]:
         """The parts of a batch, one row per transition."""
         t = self._draw(rng, count)
-        last = self._last[self._episode(t)]
+        episode = self._episode(t)
+        last = self._last[episode]
         length = np.minimum(self.n_step, last - t)
         goal, relabelled = self._goals(rng, t, last)
         reward = self._returns(t, length, goal).astype(np.float32)
-        proposals = self._proposals(rng, t), self._proposals(rng, t + length)
-        return self._parts(t, t + length, goal, reward, proposals, relabelled)
-
-    def sample_novel(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Batch:
-        """The same, but the reward is the novelty of s_{t+m}, and goals are the true.
-
-        `next_proposal` holds the whole bank. Places are achieved goals where there are
-        goals, otherwise states.
-        """
-        return as_batch(self.draw_novel(rng, int(np.prod(shape))), shape)
-
-    def draw_novel(
-        self,
-        rng: np.random.Generator,
-        count: int,
-        seen: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> dict[str, Any]:
-        """The parts of `sample_novel`; `seen` are places of other replays too.
-
-        Args:
-            rng: the randomness.
-            count: of transitions.
-            seen: time steps of this replay, -1 for another's, and their places.
-        """
-        t = self._draw(rng, count)
-        after = np.minimum(t + self.n_step, self._last[self._episode(t)])
-        steps, places = seen or self.places(rng, SEEN)
-        itself = after[:, None] == steps[None]
-        reward = novelty(self._at(self._place, after), places, itself)
-        proposals = np.zeros((len(t), 0), np.float32), self._at("bank", after)
-        goal, none = self._at("goal", t), np.zeros(len(t), bool)
-        return self._parts(t, after, goal, reward, proposals, none)
-
-    def places(
-        self, rng: np.random.Generator, count: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Time steps that are kept, and where they were."""
-        first = max(0, self.count - self.capacity)
-        t = rng.integers(first, self.count, size=count)
-        return t, self._at(self._place, t)
-
-    @property
-    def _place(self) -> str:
-        return "achieved" if self.sizes.goal else "obs"
-
-    def _parts(
-        self,
-        t: np.ndarray,
-        after: np.ndarray,
-        goal: np.ndarray,
-        reward: np.ndarray,
-        proposals: tuple[np.ndarray, np.ndarray],
-        relabelled: np.ndarray,
-    ) -> dict[str, Any]:
-        episode = self._episode(t)
-        ended = self._terminated[episode] & (after == self._last[episode])
-        discount = np.where(ended, 0.0, self.gamma ** (after - t))
+        after = t + length
+        ended = self._terminated[episode] & (after == last)
+        discount = np.where(ended, 0.0, self.gamma**length)
         return dict(
             obs=self._observed(t, goal),
             action=self._at("action", t),
@@ -235,8 +181,8 @@ class EpisodeReplay:
             next_obs=self._observed(after, self._next_goals(goal, after)),
             history=self._at("history", t),
             next_history=self._at("history", after),
-            proposal=proposals[0],
-            next_proposal=proposals[1],
+            proposal=self._proposals(rng, t),
+            next_proposal=self._proposals(rng, after),
             relabelled=relabelled.astype(np.float32),
         )
 

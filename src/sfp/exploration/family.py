@@ -39,6 +39,15 @@ class Explorer(Protocol):
         ...
 
 
+@runtime_checkable
+class Follower(Protocol):
+    """What an explorer has besides if its actions continue those before them."""
+
+    def follow(self, memory: Any, action: np.ndarray) -> Any:
+        """The memory after an action that was not its own, of its one rollout."""
+        ...
+
+
 class Independent:
     """The noise of SAC: drawn anew at every step."""
 

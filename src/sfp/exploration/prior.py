@@ -47,4 +47,8 @@ class PriorWarmup(Independent):
         self, memory: np.ndarray, seen: Seen, rng: Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         action = self._sample(rng, memory, seen.states[0])
-        return action[None], self._prior.conditioning.push(memory, action)
+        return action[None], self.follow(memory, action)
+
+    def follow(self, memory: np.ndarray, action: np.ndarray) -> np.ndarray:
+        """The prior continues whatever was done."""
+        return self._prior.conditioning.push(memory, action)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, PRNGKeyArray
 
-from sfp.agents.base import Agent, AsItActs, Metrics, Mixes, Seeker
+from sfp.agents.base import Agent, AsItActs, Metrics, Mixes
 from sfp.agents.own import check_update
 from sfp.config import Schedule
 from sfp.data.batch import Batch
@@ -74,9 +74,6 @@ def train(
         rollout.exact = environment.check_seed()
     log.open(rollout.step)
     learn, clock = compile_updates(agent), Clock(rollout.step, log.seconds)
-    seek = None
-    if isinstance(agent, Seeker) and agent.seeks:
-        seek = _scanned(agent.seek)
 
     def save() -> None:
         _check_state(state, rollout.step, checkpoints)
@@ -96,11 +93,6 @@ def train(
             environment.check_rewards(*replay.newest(schedule.iteration))
         if schedule.hindsight_until == "reward" and rollout.first_reward is not None:
             replay.hindsight = 0.0
-        if seek and rollout.warming and step >= schedule.update_after:
-            rng = np.random.default_rng([seed, 4, step])
-            batches = replay.sample_novel(rng, (schedule.iteration, schedule.batch))
-            state, metrics = seek(state, batches, jax.random.fold_in(update_key, step))
-            _check(metrics, step, checkpoints)
         owed += step >= schedule.update_after
         waits = schedule.update_from == "reward" and not rollout.informed
         rounds = 0 if waits else min(owed, schedule.catch_up or 1)

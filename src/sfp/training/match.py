@@ -58,6 +58,7 @@ def fill(
     networks = settle(given.networks, own)
     mixture = settle(given.mixture, own)
     schedule = _relabelled(schedule, name, method, environment, preset, suite)
+    schedule = _led(schedule, given.schedule, name, method, environment)
     if networks.alpha is None:
         networks = replace(networks, alpha=_of(method.alpha, suite))
     return Given(schedule, networks, mixture)
@@ -108,6 +109,27 @@ def _relabelled(
     if schedule.hindsight:
         environment.check_hindsight()
     return schedule
+
+
+def _led(
+    schedule: Schedule,
+    given: Schedule,
+    name: str,
+    method: Method,
+    environment: Environment,
+) -> Schedule:
+    """The schedule without a frontier where there can be none."""
+    spec = environment.spec
+    if method.follows and (spec.goal or spec.state):
+        return schedule
+    if given.frontier:
+        why = (
+            f"{environment.name} shows images alone, which tell no places apart"
+            if method.follows
+            else f"method {name} acts through a flow or skills, and cannot be led"
+        )
+        raise SfpError(f"{why}: set frontier to 0.")
+    return replace(schedule, frontier=0)
 
 
 def _of(table: Mapping[str, float], suite: str) -> float:

@@ -15,6 +15,8 @@ from sfp.config import Schedule, settle
 from sfp.data.lanes import Replay
 from sfp.envs.adapter import Outcome
 from sfp.envs.vector import Environments
+from sfp.errors import SfpError
+from sfp.training.frontier import Frontier
 from sfp.training.running import SAVED, Running, episode_seed, play_again
 
 SHARED: dict[str, Any] = {"step": int, "pending": dict, "exact": bool}
@@ -63,6 +65,8 @@ class Rollout:
         self.pending: dict[str, list[float]] = {}
         self.told = self._warned = False
         self.exact = True
+        stays = self.schedule.frontier
+        self.frontier = Frontier(stays, len(self.running)) if stays else None
 
     def explore(self, actor: Any, count: int) -> None:
         """Some steps of Algorithm 1, lines 4 to 11; each environment has its share."""
@@ -70,6 +74,8 @@ class Rollout:
         actor = jax.tree.map(np.asarray, actor)
         firsts = [one.replay.count for one in self.running]
         share = count // len(self.running)
+        if self.frontier:
+            self.frontier.look_again()
         self._begin([one for one in self.running if one.observed is None], rng)
         for _ in range(share):
             self._step(actor, rng)
@@ -80,18 +86,27 @@ class Rollout:
     def _step(self, actor: Any, rng: np.random.Generator) -> None:
         """One step in every environment."""
         decisions, phase = [], self._phase()
-        for one in self.running:
+        if phase == "train":
+            self.frontier = None
+        for i, one in enumerate(self.running):
             assert one.observed is not None
-            turn = Turn(one.observed.obs, rng, phase)
+            given = self.frontier.lead(i, rng) if self.frontier else None
+            turn = Turn(one.observed.obs, rng, phase, given)
             decision, one.memory = self.agent.act(actor, one.memory, turn)
+            if given is not None and decision.action is not given:
+                raise SfpError(
+                    f"the agent {type(self.agent).__name__} does not take the action "
+                    "that its turn gives: set frontier to 0."
+                )
             decisions.append(decision)
         outcomes = self.environments.step([d.action for d in decisions])
         over = []
-        for one, decision, outcome in zip(
-            self.running, decisions, outcomes, strict=True
-        ):
+        told = zip(self.running, decisions, outcomes, strict=True)
+        for i, (one, decision, outcome) in enumerate(told):
             self.step += 1
             one.store(decision.action, decision.chosen, outcome)
+            if self.frontier:
+                self.frontier.see(i, decision.action, one.place)
             for name, value in decision.info.items():
                 self.note(name, value)
             self._account(outcome)
@@ -99,11 +114,6 @@ class Rollout:
                 self._end(one)
                 over.append(one)
         self._begin(over, rng)
-
-    @property
-    def warming(self) -> bool:
-        """Whether the method's own explorer acts next."""
-        return self._phase() == "warmup"
 
     @property
     def informed(self) -> bool:
@@ -147,6 +157,11 @@ class Rollout:
             one.number, one.total = told["episode"], told["total"]
             one.success, one.memory = told["success"], part["memory"]
             one.actions = list(np.asarray(part["actions"]))
+        if self.frontier:
+            if "frontier" in saved:
+                self.frontier.restore(saved["frontier"], arrays["frontier"])
+            else:
+                self.frontier = None
         found = play_again(self.environments, self.running, self.seed)
         for one, observed in zip(self.running, found, strict=True):
             one.observed = observed
@@ -162,8 +177,7 @@ class Rollout:
         for one in lost:
             self._renumber(one)  # `explore` begins it
 
-    @staticmethod
-    def check(saved: dict[str, Any]) -> None:
+    def check(self, saved: dict[str, Any]) -> None:
         """Raise unless `restore` can work with this."""
         rows = [(saved, SHARED), *((told, SAVED) for told in _each(saved))]
         for told, kinds in rows:
@@ -177,6 +191,8 @@ class Rollout:
             step, episode, actions = saved["step"], told["episode"], told["actions"]
             if not (0 <= actions <= step < 2**62 and abs(episode) < 2**62):
                 raise ValueError(f"step {step} of episode {episode} after {actions}")
+        if self.frontier and "frontier" in saved:
+            self.frontier.check(saved["frontier"])
         for values in saved["pending"].values():
             np.asarray(values, np.float64).reshape(len(values))
 
@@ -190,6 +206,8 @@ class Rollout:
             "exact": self.exact,
             "first_reward": self.first_reward,
         }
+        if self.frontier:
+            shared["frontier"] = self.frontier.saved()
         if others:
             shared["others"] = [one.saved() for one in others]
             shared["ended"] = self.ended
@@ -204,7 +222,12 @@ class Rollout:
                 actions = np.stack(one.actions)
             held.append({"memory": one.memory, "actions": actions})
         first, *others = held
-        return first | ({"others": others} if others else {})
+        more: dict[str, Any] = {"others": others} if others else {}
+        if self.frontier and "frontier" in saved:
+            spec = self.agent.spec
+            size = spec.goal or spec.state
+            more["frontier"] = self.frontier.arrays(saved["frontier"], size, dims)
+        return first | more
 
     def _phase(self) -> Phase:
         schedule = self.schedule
@@ -234,6 +257,8 @@ class Rollout:
         found = self.environments.reset(seeds) if seeds else {}
         for i, observed in found.items():
             which[i].begin(observed, self.agent.begin(rng))
+            if self.frontier:
+                self.frontier.begin(i, which[i].place, self.agent.spec.action)
 
     def _end(self, one: Running) -> None:
         self.note("charts/episodic_return", one.total)

@@ -88,6 +88,13 @@ class Running:
             if name in columns
         )
 
+    @property
+    def place(self) -> np.ndarray:
+        """Where it is: the achieved goal where there are goals, or else the state."""
+        assert self.observed is not None
+        obs, achieved = self.observed.obs, self.observed.achieved
+        return achieved if obs.goal.size else obs.state
+
     def saved(self) -> dict[str, Any]:
         """What a checkpoint says of it besides its arrays."""
         told = {"episode": self.number, "total": self.total, "success": self.success}

@@ -1,0 +1,113 @@
+"""How long an explorer waits for its first reward, led to rare places or not.
+
+    python benchmarks/first_reward.py --runs 100 --out results/frontier
+
+Every run acts as the warm-up of a method does (`sfp train`), until the first reward or
+`--limit` steps; nothing is learned. Run n has the seed 100 + n, with and without a
+frontier.
+"""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+import sfp
+from sfp.agents.sac import SAC
+from sfp.cli.console import show
+from sfp.config import Networks, Schedule
+from sfp.envs.adapter import Environment, make_env
+from sfp.envs.vector import Alone
+from sfp.exploration.family import Correlated, Explorer, Uniform
+from sfp.exploration.prior import PriorWarmup
+from sfp.noise.processes import Colored, OrnsteinUhlenbeck
+from sfp.priors.base import unit_prior
+from sfp.progress import progress, say_line
+from sfp.report.tables import save_csv
+from sfp.training.rollout import Rollout
+
+MAZES = tuple(f"maze:seed={seed},size=medium" for seed in range(1000, 1004))
+TASKS = ("maze", "corridor", *MAZES)
+SEED = 100
+TINY = Networks(width=1, depth=1)
+"""Of networks that have no part in this."""
+
+
+def explorer(name: str, prior: str) -> Explorer:
+    """By the name that the table has."""
+    noises: dict[str, Explorer] = {
+        "uniform": Uniform(),
+        "pink": Correlated(Colored(1.0, 500)),
+        "ou": Correlated(OrnsteinUhlenbeck(0.05)),  # tuned (benchmarks/noises.py)
+    }
+    return noises.get(name) or PriorWarmup(unit_prior(sfp.load_prior(prior)))
+
+
+def first_reward(
+    environment: Environment, acts: Explorer, frontier: int, seed: int, limit: int
+) -> int | None:
+    """The step of the first reward, if there is one."""
+    schedule = Schedule(
+        steps=limit, warmup=limit, capacity=limit + limit // 10 + 100, frontier=frontier
+    )
+    agent = SAC(environment.spec, networks=TINY, explorer=acts)
+    replay = agent.replay(schedule, environment)
+    key = jax.random.key(seed)
+    rollout = Rollout(
+        Alone(environment), agent, replay, seed=seed, key=key, schedule=schedule
+    )
+    while rollout.first_reward is None and rollout.step < limit:
+        rollout.explore((), schedule.iteration)
+    return rollout.first_reward
+
+
+def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for all runs of a kind; those without a reward count as the limit."""
+    made = []
+    for kind in dict.fromkeys((r["task"], r["explorer"], r["frontier"]) for r in rows):
+        own = [r for r in rows if (r["task"], r["explorer"], r["frontier"]) == kind]
+        steps = np.array([r["first_reward"] or r["limit"] for r in own])
+        met = sum(r["first_reward"] is not None for r in own)
+        row = dict(zip(("task", "explorer", "frontier"), kind, strict=True))
+        row |= {"runs": len(own), "met": met, "median": int(np.median(steps))}
+        row |= {f"p{q}": int(np.percentile(steps, q)) for q in (90, 95)}
+        made.append(row)
+    return made
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description="First rewards.")
+    options.add_argument("--tasks", nargs="+", default=TASKS)
+    options.add_argument("--explorers", nargs="+", default=["prior"])
+    options.add_argument("--prior", default="room")
+    options.add_argument("--frontier", type=int, nargs="+", default=[0, 50])
+    options.add_argument("--runs", type=int, default=100)
+    options.add_argument("--limit", type=int, default=20_000)
+    options.add_argument("--out", type=Path)
+    given = options.parse_args()
+    rows, kinds = [], len(given.tasks) * len(given.explorers) * len(given.frontier)
+    with progress("first rewards", kinds * given.runs) as advance:
+        for task in given.tasks:
+            environment = Environment(make_env(task), task)
+            for name in given.explorers:
+                acts = explorer(name, given.prior)
+                for frontier in given.frontier:
+                    kind = {"task": task, "explorer": name, "frontier": frontier}
+                    for run in range(given.runs):
+                        at = first_reward(
+                            environment, acts, frontier, SEED + run, given.limit
+                        )
+                        told = {"run": run, "first_reward": at, "limit": given.limit}
+                        rows.append(kind | told)
+                        advance()
+                    (row,) = summary(rows[-given.runs :])
+                    say_line(", ".join(f"{k} {v}" for k, v in row.items()))
+    show(summary(rows), json=False)
+    if given.out:
+        save_csv(rows, given.out / "first-rewards.csv")
+
+
+if __name__ == "__main__":
+    main()
