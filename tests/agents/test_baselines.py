@@ -66,6 +66,39 @@ def actor_of(agent):
     return jax.tree.map(np.asarray, agent.actor(agent.init(jax.random.key(0))))
 
 
+# --- actions that are given -----------------------------------------------------------
+
+
+def gaussian_prior():
+    return make_prior(Gaussian(2, 2, key=jax.random.key(2)), past=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "agent",
+    [
+        SFP(*SIZES[:1], (linear_prior(k=1, dims=2),), *SIZES[1:]),
+        KL(*SIZES, prior=gaussian_prior()),
+        SAC(*SIZES, explorer=PriorWarmup(linear_prior(k=1, dims=2))),
+        SAC(*SIZES, explorer=Correlated(Colored(1.0, 50))),
+        SAC(*SIZES),
+    ],
+    ids=["sfp", "kl", "warm", "pink", "sac"],
+)
+def test_a_given_action_is_executed_stored_and_remembered(agent):
+    given, rng = np.array([0.25, -0.5], np.float32), np.random.default_rng(0)
+    actor, obs = actor_of(agent), plain(np.zeros(3, np.float32))
+    memory = agent.begin(rng)
+    decision, after = agent.act(actor, memory, Turn(obs, rng, "warmup", given))
+    assert decision.action is given
+    assert decision.chosen is given
+    held = [leaf for leaf in jax.tree.leaves(after) if np.shape(leaf) == (1, 2)]
+    if isinstance(agent, SFP | KL) or isinstance(agent.explorer, PriorWarmup):
+        np.testing.assert_array_equal(held[0], given[None])
+    else:
+        jax.tree.map(np.testing.assert_array_equal, after, memory)
+
+
 # --- the prior's warm-up --------------------------------------------------------------
 
 
