@@ -26,6 +26,7 @@ STANDARD: dict[str, Any] = {
     "warmup_limit": 0,
     "update_from": "steps",
     "catch_up": 1,
+    "head_start": 0,
     "hindsight_until": "steps",
     "critic_norm": False,
     "td_value": "sampled",
@@ -62,6 +63,8 @@ class Schedule:
             the warm-up): nothing could be learned.
         catch_up: updates per step, at most, until those that `reward` left out have
             been made up for; 1 never makes up for them.
+        head_start: with `reward`, at least this many updates count as left out
+            (sfp-quick: 8,000).
         iteration: environment steps, then as many updates.
         update_every: environment steps per update; 1 is one update per step.
         envs: environments that are stepped together; each has an equal share of every
@@ -92,6 +95,7 @@ class Schedule:
     update_after: int = 1_000
     update_from: Until | None = None
     catch_up: int | None = None
+    head_start: int | None = None
     iteration: int = 50
     update_every: int = 1
     envs: int = 1
@@ -120,7 +124,7 @@ class Schedule:
             )
         at_least(0, warmup=self.warmup or 0, update_after=self.update_after)
         at_least(0, warmup_limit=self.warmup_limit or 0)
-        at_least(0, frontier=self.frontier or 0)
+        at_least(0, frontier=self.frontier or 0, head_start=self.head_start or 0)
         at_least(1, catch_up=1 if self.catch_up is None else self.catch_up)
         _one_of(WarmupBy, warmup_by=self.warmup_by)
         _one_of(Until, warmup_until=self.warmup_until, update_from=self.update_from)

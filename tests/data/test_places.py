@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfp.data.places import Places
+from sfp.data.places import KEPT, Places
 
 
 def test_near_points_are_one_place_and_distances_have_units():
@@ -47,7 +47,7 @@ def test_ways_are_the_shortest(seed):
             while walked != target:
                 following = int(way.next[walked])
                 np.testing.assert_array_equal(
-                    places.action(walked, following), [walked, following]
+                    places.action(walked, following, rng), [walked, following]
                 )
                 walked, steps = following, steps + 1
             assert steps == length[here, target]
@@ -65,19 +65,10 @@ def test_who_leaves_the_way_comes_back_to_it_from_near():
     assert places.on_the_way(np.array([1.1]), way) == second
 
 
-def test_the_newest_action_counts():
-    places = Places(np.ones(1), apart=0.1)
+def test_the_newest_actions_are_drawn_from():
+    places, rng = Places(np.ones(1), apart=0.1), np.random.default_rng(0)
     here, there = (places.visit(np.array([x])) for x in (0.0, 1.0))
-    for action in (0.3, 0.7):
+    for action in range(KEPT + 3):
         places.join(here, there, np.array([action]))
-    assert places.action(here, there) == 0.7
-
-
-def test_what_led_nowhere_is_forgotten():
-    places = Places(np.ones(1), apart=0.1)
-    here, there = (places.visit(np.array([x])) for x in (0.0, 1.0))
-    places.join(here, there, np.zeros(1))
-    places.part(here, there)
-    places.part(here, there)
-    assert places.action(here, there) is None
-    assert not places.way_to(there).knows(here)
+    drawn = {int(places.action(here, there, rng)[0]) for _ in range(200)}
+    assert drawn == set(range(3, KEPT + 3))

@@ -130,6 +130,15 @@ def test_no_update_before_the_first_reward_then_it_catches_up(monkeypatch):
     assert sum(counts) == 19  # as many as without waiting
 
 
+def test_a_head_start_counts_as_left_out(monkeypatch):
+    """10 rounds of 50 are owed from the first reward on, whatever was left out."""
+    given = dict(update_from="reward", catch_up=4, head_start=500)
+    _, counts = watch(monkeypatch, Late(at=180), **given)
+    assert counts == [0] * 3 + [4, 4, 4] + [1] * 14
+    _, counts = watch(monkeypatch, Late(), **given, warmup_limit=180)
+    assert counts == [0] * 3 + [3] + [1] * 16  # only a reward gives a head start
+
+
 def test_uniform_actions_at_first(monkeypatch):
     phases, _ = watch(monkeypatch, Late(), warmup_by="uniform")
     assert phases == ["uniform"] * 100 + ["train"] * 900
@@ -255,6 +264,7 @@ def test_a_method_s_own_defaults_give_way_to_what_is_asked_for():
         (dict(warmup_limit=-1), "warmup_limit of at least 0"),
         (dict(commit=0.5), "1 or more, or 0 for a whole episode, received 0.5"),
         (dict(frontier=-1), "frontier of at least 0"),
+        (dict(head_start=-5), "head_start of at least 0"),
         (dict(critic_norm="yes"), "critic_norm as True or False"),
     ],
 )

@@ -276,6 +276,7 @@ METHODS: dict[str, Method] = {
             "frontier": 50,
             "update_from": "reward",
             "catch_up": 4,
+            "head_start": 8_000,
             "critic_norm": True,
             "td_value": "best",
             "mixing_goals": "true",

@@ -8,6 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+KEPT = 8
+"""Actions from one place to another that are remembered, the newest ones."""
+
 
 class Way(NamedTuple):
     """How to get to one place from every place.
@@ -39,7 +42,7 @@ class Places:
         self._points = np.empty((64, len(scale)))
         self._visits = np.zeros(64)
         self._count = 0
-        self._actions: list[dict[int, np.ndarray]] = []
+        self._actions: list[dict[int, deque[np.ndarray]]] = []
         self._before: list[list[int]] = []
 
     def __len__(self) -> int:
@@ -78,21 +81,21 @@ class Places:
         return nearest if gaps[nearest] <= 2.0 * self.apart else -1
 
     def join(self, here: int, there: int, action: np.ndarray) -> None:
-        """Remember that this action led from one place to another, for the newest."""
+        """Remember that this action led from one place to another."""
         if here == there:
             return
         if there not in self._actions[here]:
             self._before[there].append(here)
-        self._actions[here][there] = action
+            self._actions[here][there] = deque(maxlen=KEPT)
+        self._actions[here][there].append(action)
 
-    def part(self, here: int, there: int) -> None:
-        """Forget that anything led from one place to another."""
-        if self._actions[here].pop(there, None) is not None:
-            self._before[there].remove(here)
+    def action(self, here: int, there: int, rng: np.random.Generator) -> np.ndarray:
+        """One of the actions that led from one place to another.
 
-    def action(self, here: int, there: int) -> np.ndarray | None:
-        """The newest action that led from one place to another; None if none did."""
-        return self._actions[here].get(there)
+        It may fail from another corner of the place: the next try draws again.
+        """
+        known = self._actions[here][there]
+        return known[rng.integers(len(known))]
 
     def way_to(self, target: int) -> Way:
         """The shortest known way from every place, by breadth-first search."""

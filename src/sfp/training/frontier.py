@@ -1,4 +1,4 @@
-"""The frontier: before a reward is known, set out from where few have been.
+"""The frontier: in the warm-up, set out from where few have been.
 
 An explorer begins every episode at the start, so that most of its steps are spent where
 it has been before. A map of the visited places leads it back to a rare one first, by
@@ -19,9 +19,9 @@ from sfp.data.places import Places, Way
 MEASURED = 500
 """Time steps of mere exploration, after which it is known what is near."""
 
-STEPS, NEAR = 1.5, 0.1
-"""A place is as wide as this many usual steps, and at least as this many standard
-deviations of each dimension."""
+NEAR = 0.1
+"""A place is as wide as a usual step, and at least this many standard deviations of
+each dimension."""
 
 RARITY = 2.0
 """A place is chosen in proportion to its visits to minus this power."""
@@ -29,10 +29,7 @@ RARITY = 2.0
 PATIENCE = 3
 """A trip is given up after this many times the steps that it should take."""
 
-TRIES = 3
-"""Actions that lead nowhere, after which they are forgotten."""
-
-KEPT = ("target", "stays", "left", "tries")
+KEPT = ("target", "stays", "left")
 """What a checkpoint keeps of a trip; the rest follows from what was told."""
 
 
@@ -41,13 +38,11 @@ class Told(NamedTuple):
 
     Attributes:
         rollout: whose it is; ~rollout if an episode begins with it.
-        next: the place that it was led to from where it was, or -1.
         point: where it came to.
         action: that led there.
     """
 
     rollout: int
-    next: int
     point: Float[np.ndarray, " dims"]
     action: Float[np.ndarray, " action"]
 
@@ -62,9 +57,6 @@ class Trip:
         target: the place to go to; -1 while it explores.
         stays: how many steps it still explores.
         left: how many steps it may still take to get there.
-        next: the place that it shall be in after this step; -1 if it is not led, or
-            not from where it is.
-        tries: how many led steps in a row have not left the place.
         way: to the target.
     """
 
@@ -73,8 +65,6 @@ class Trip:
     target: int = -1
     stays: int = 0
     left: int = 0
-    next: int = -1
-    tries: int = 0
     way: Way | None = None
 
 
@@ -86,21 +76,23 @@ class Frontier:
     Args:
         stays: steps of exploration between two trips.
         rollouts: how many there are.
+        alike: whether all dimensions have the same unit, as those of a goal have.
     """
 
-    def __init__(self, stays: int, rollouts: int):
-        self.stays = stays
+    def __init__(self, stays: int, rollouts: int, *, alike: bool = True):
+        self.stays, self.alike = stays, alike
         self.trips = [Trip() for _ in range(rollouts)]
         self._told: list[Told] = []
         self._map: Places | None = None
 
     def begin(self, rollout: int, point: np.ndarray, dims: int) -> None:
         """A new episode begins here."""
-        self._tell(Told(~rollout, -1, point, np.zeros(dims, np.float32)))
+        blank = np.zeros(dims, np.float32)
+        self._tell(Told(~rollout, point, blank))
 
     def see(self, rollout: int, action: np.ndarray, point: np.ndarray) -> None:
         """An action led here."""
-        self._tell(Told(rollout, self.trips[rollout].next, point, action))
+        self._tell(Told(rollout, point, action))
 
     def look_again(self) -> None:
         """Find the ways anew: a resumed run does so, and so must every run."""
@@ -111,7 +103,6 @@ class Frontier:
     def lead(self, rollout: int, rng: np.random.Generator) -> np.ndarray | None:
         """The action to take; None lets the explorer act."""
         trip, places = self.trips[rollout], self._map
-        trip.next = -1
         if places is None:
             return None
         if trip.stays > 0:
@@ -122,13 +113,15 @@ class Frontier:
             trip.target = int(rng.choice(len(places), p=rarity / rarity.sum()))
             trip.way = places.way_to(trip.target)
             trip.left = PATIENCE * int(trip.way.length[trip.here]) + PATIENCE
-        action = self._onwards(trip, places)
+        action = self._onwards(trip, places, rng)
         trip.left -= 1
         if action is None:
             trip.target, trip.way, trip.stays = -1, None, self.stays - 1
         return action
 
-    def _onwards(self, trip: Trip, places: Places) -> np.ndarray | None:
+    def _onwards(
+        self, trip: Trip, places: Places, rng: np.random.Generator
+    ) -> np.ndarray | None:
         """The next action of a trip; None at its end."""
         here, way = trip.here, trip.way
         assert way is not None
@@ -137,11 +130,7 @@ class Frontier:
             here = places.on_the_way(trip.point, way)
         if here in (trip.target, -1) or trip.left == 0:
             return None
-        following = int(way.next[here])
-        action = places.action(here, following)  # None if forgotten by now
-        if action is not None and here == trip.here:
-            trip.next = following
-        return action
+        return places.action(here, int(way.next[here]), rng)
 
     def saved(self) -> dict[str, Any]:
         """What a checkpoint says of it besides its arrays."""
@@ -153,7 +142,6 @@ class Frontier:
         told = saved["told"]
         made = {
             "rollout": np.zeros(told, np.int64),
-            "next": np.zeros(told, np.int64),
             "point": np.zeros((told, point), np.float32),
             "action": np.zeros((told, dims), np.float32),
         }
@@ -166,8 +154,8 @@ class Frontier:
     def restore(self, saved: dict[str, Any], arrays: dict[str, Any]) -> None:
         """Come back to what was stored."""
         columns = (np.asarray(arrays[name]) for name in Told._fields)
-        for rollout, following, point, action in zip(*columns, strict=True):
-            self._tell(Told(int(rollout), int(following), point, action))
+        for rollout, point, action in zip(*columns, strict=True):
+            self._tell(Told(int(rollout), point, action))
         for trip, told in zip(self.trips, saved["trips"], strict=True):
             for name, value in zip(KEPT, told, strict=True):
                 setattr(trip, name, value)
@@ -187,7 +175,7 @@ class Frontier:
         if self._map is not None:
             self._draw(told)
         elif len(self._told) == MEASURED:
-            self._map = _measured(self._told)
+            self._map = _measured(self._told, alike=self.alike)
             for each in self._told:
                 self._draw(each)
 
@@ -200,18 +188,15 @@ class Frontier:
             return
         trip = self.trips[told.rollout]
         self._map.join(trip.here, there, told.action)
-        stuck = told.next >= 0 and there == trip.here
-        trip.tries = trip.tries + 1 if stuck else 0
-        if trip.tries == TRIES:
-            self._map.part(trip.here, told.next)
-            trip.tries = 0
         trip.here, trip.point = there, told.point
 
 
-def _measured(told: list[Told]) -> Places:
-    """An empty map whose places are somewhat wider than a usual step."""
+def _measured(told: list[Told], *, alike: bool) -> Places:
+    """An empty map whose places are as wide as a usual step, or somewhat wider."""
     points = np.array([each.point for each in told], np.float64)
     spread = points.std(axis=0)
+    if alike:
+        spread = np.full_like(spread, np.sqrt((spread**2).mean()))
     scale = np.where(spread > 0, spread, 1.0)
     last: dict[int, np.ndarray] = {}
     steps = []
@@ -221,4 +206,4 @@ def _measured(told: list[Told]) -> Places:
         last[max(each.rollout, ~each.rollout)] = point
     usual = float(np.median(steps)) if steps else 0.0
     varies = int((spread > 0).sum())
-    return Places(scale, max(STEPS * usual, NEAR * np.sqrt(max(varies, 1))))
+    return Places(scale, max(usual, NEAR * np.sqrt(max(varies, 1))))

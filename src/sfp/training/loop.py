@@ -93,9 +93,12 @@ def train(
             environment.check_rewards(*replay.newest(schedule.iteration))
         if schedule.hindsight_until == "reward" and rollout.first_reward is not None:
             replay.hindsight = 0.0
-        owed += step >= schedule.update_after
+        begun = step >= schedule.update_after
+        owed += begun
         waits = schedule.update_from == "reward" and not rollout.informed
-        rounds = 0 if waits else min(owed, schedule.catch_up or 1)
+        if schedule.update_from == "reward" and rollout.paid_since(schedule.iteration):
+            owed = max(owed, (schedule.head_start or 0) // schedule.iteration)
+        rounds = 0 if waits or not begun else min(owed, schedule.catch_up or 1)
         owed -= rounds
         for number in range(rounds):
             rng = np.random.default_rng([seed, 2, step, *([number] if number else [])])

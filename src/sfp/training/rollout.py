@@ -66,7 +66,9 @@ class Rollout:
         self.told = self._warned = False
         self.exact = True
         stays = self.schedule.frontier
-        self.frontier = Frontier(stays, len(self.running)) if stays else None
+        alike = agent.spec.goal > 0
+        count = len(self.running)
+        self.frontier = Frontier(stays, count, alike=alike) if stays else None
 
     def explore(self, actor: Any, count: int) -> None:
         """Some steps of Algorithm 1, lines 4 to 11; each environment has its share."""
@@ -120,6 +122,11 @@ class Rollout:
         """Whether there is something to learn from, or the warm-up's limit is over."""
         limit = self.schedule.warmup_limit
         return self.first_reward is not None or bool(limit and self.step >= limit)
+
+    def paid_since(self, steps: int) -> bool:
+        """Whether the first reward came in the last steps."""
+        first = self.first_reward
+        return first is not None and first > self.step - steps
 
     def note(self, name: str, value: float) -> None:
         """Keep a number for the next row of the log."""
