@@ -43,6 +43,7 @@ def test_a_row_for_each_task_and_a_line_for_each_method(tmp_path):
         "method": "sfp",
         "seed": 0,
         "steps": 300,
+        "first_reward": None,
         "solved_at": 100,
         "return": 300.0,
         "success": 1.0,

@@ -97,6 +97,12 @@ class RunRecord:
     def solved_at(self) -> int | None:
         return solved_at(self.eval, self.rule)
 
+    @property
+    def first_reward(self) -> int | None:
+        """The step of the first reward in training, once the run has ended."""
+        told = (self.end or {}).get("first_reward")
+        return told if type(told) is int else None
+
 
 def read_runs(folders: Sequence[Path]) -> list[RunRecord]:
     """Read run folders, finished or not, and tell variants of a method apart."""
@@ -162,6 +168,7 @@ def summarise(run: RunRecord) -> dict[str, Any]:
         "method": run.label,
         "seed": run.seed,
         "steps": run.steps,
+        "first_reward": run.first_reward,
         "solved_at": run.solved_at,
         "return": last.get("eval/mean_reward"),
         "success": last.get("eval/success_rate"),
