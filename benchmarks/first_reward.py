@@ -42,7 +42,9 @@ def explorer(name: str, prior: str) -> Explorer:
         "pink": Correlated(Colored(1.0, 500)),
         "ou": Correlated(OrnsteinUhlenbeck(0.05)),  # tuned (benchmarks/noises.py)
     }
-    return noises.get(name) or PriorWarmup(unit_prior(sfp.load_prior(prior)))
+    if name == "prior":
+        return PriorWarmup(unit_prior(sfp.load_prior(prior)))
+    return noises[name]
 
 
 def first_reward(
@@ -80,7 +82,8 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def main() -> None:
     options = argparse.ArgumentParser(description="First rewards.")
     options.add_argument("--tasks", nargs="+", default=TASKS)
-    options.add_argument("--explorers", nargs="+", default=["prior"])
+    names = "prior", "uniform", "pink", "ou"
+    options.add_argument("--explorers", nargs="+", default=["prior"], choices=names)
     options.add_argument("--prior", default="room")
     options.add_argument("--frontier", type=int, nargs="+", default=[0, 50])
     options.add_argument("--runs", type=int, default=100)

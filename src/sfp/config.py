@@ -63,8 +63,8 @@ class Schedule:
             the warm-up): nothing could be learned.
         catch_up: updates per step, at most, until those that `reward` left out have
             been made up for; 1 never makes up for them.
-        head_start: with `reward`, at least this many updates count as left out
-            (sfp-quick: 8,000).
+        head_start: with `reward`, at least this many updates count as left out; it
+            needs a catch_up of 2 or more (sfp-quick: 8,000).
         iteration: environment steps, then as many updates.
         update_every: environment steps per update; 1 is one update per step.
         envs: environments that are stepped together; each has an equal share of every

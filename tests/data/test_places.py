@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sfp.data.places import KEPT, Places
+from sfp.data.places import REMEMBERED, Places
 
 
 def test_near_points_are_one_place_and_distances_have_units():
@@ -68,7 +68,7 @@ def test_who_leaves_the_way_comes_back_to_it_from_near():
 def test_the_newest_actions_are_drawn_from():
     places, rng = Places(np.ones(1), apart=0.1), np.random.default_rng(0)
     here, there = (places.visit(np.array([x])) for x in (0.0, 1.0))
-    for action in range(KEPT + 3):
+    for action in range(REMEMBERED + 3):
         places.join(here, there, np.array([action]))
     drawn = {int(places.action(here, there, rng)[0]) for _ in range(200)}
-    assert drawn == set(range(3, KEPT + 3))
+    assert drawn == set(range(3, REMEMBERED + 3))

@@ -71,7 +71,7 @@ def watch(monkeypatch, env, **settings):
     def counting(agent):
         def learn(state, batches, key):
             rounds.append((len(agent.phases), jax.random.key_data(key).tolist()))
-            assert batches.reward.shape == (schedule.iteration, schedule.batch)
+            assert batches.reward.shape[1] == schedule.batch
             return state, {}
 
         return learn
@@ -134,6 +134,9 @@ def test_a_head_start_counts_as_left_out(monkeypatch):
     """10 rounds of 50 are owed from the first reward on, whatever was left out."""
     given = dict(update_from="reward", catch_up=4, head_start=500)
     _, counts = watch(monkeypatch, Late(at=180), **given)
+    assert counts == [0] * 3 + [4, 4, 4] + [1] * 14
+    halved = given | dict(head_start=250)
+    _, counts = watch(monkeypatch, Late(at=180), **halved, update_every=2)
     assert counts == [0] * 3 + [4, 4, 4] + [1] * 14
     _, counts = watch(monkeypatch, Late(), **given, warmup_limit=180)
     assert counts == [0] * 3 + [3] + [1] * 16  # only a reward gives a head start

@@ -32,7 +32,7 @@ class Line:
                     action = self.rng.choice([-1.0, 1.0], size=1)
                 at = max(0, at + int(action[0]))
                 self.farthest = max(self.farthest, at)
-                self.frontier.see(0, action, np.array([float(at)]))
+                self.frontier.see(0, action, np.array([float(at)]), ended=False)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_it_goes_back_by_the_actions_that_led_there(sooner):
     while (action := frontier.lead(0, line.rng)) is not None:
         assert action == 1.0
         at, steps = at + 1, steps + 1
-        frontier.see(0, action, np.array([float(at)]))
+        frontier.see(0, action, np.array([float(at)]), ended=False)
     assert line.farthest - 2 <= at == steps
     assert trip.stays == 4
 
@@ -88,9 +88,69 @@ def test_a_trip_that_fails_is_given_up(sooner):
     frontier.look_again()
     while (action := frontier.lead(0, rng)) is not None:
         given += 1
-        frontier.see(0, action, np.zeros(1))
+        frontier.see(0, action, np.zeros(1), ended=False)
     assert given == 12
     assert trip.target == -1
+
+
+def test_places_that_end_episodes_are_no_targets(sooner):
+    frontier, rng = Frontier(5, 1), np.random.default_rng(5)
+    Line(frontier, rng).walk(10)
+    end = np.array([-9.0])
+    frontier.see(0, -np.ones(1), end, ended=True)
+    deadly = len(frontier._map) - 1
+
+    def targets():
+        drawn = set()
+        for _ in range(300):
+            frontier.begin(0, np.zeros(1), 1)
+            if frontier.lead(0, rng) is not None:
+                drawn.add(frontier.trips[0].target)
+        return drawn
+
+    assert len(targets()) > 5
+    assert deadly not in targets()
+    frontier.see(0, -np.ones(1), end, ended=False)
+    assert deadly in targets()
+
+
+def test_two_rollouts_share_a_map(sooner):
+    frontier, rng = Frontier(5, 2), np.random.default_rng(5)
+    for i in range(2):
+        frontier.begin(i, np.zeros(1), 1)
+    for t in range(1, 60):
+        for i, sign in enumerate((1.0, -1.0)):
+            at = np.array([sign * (t % 20)])
+            frontier.see(i, np.full(1, sign), at, ended=False)
+    seen = frontier.saved()["told"], frontier._map.visits.sum()
+    assert seen == (120, 120)
+    for i in range(2):
+        frontier.begin(i, np.zeros(1), 1)
+        frontier.trips[i].target = frontier._map.visit(np.array([17.0]))
+        frontier.trips[i].left = 3
+    frontier.look_again()
+    for i in range(2):  # the second is led by what the first has done
+        assert frontier.lead(i, rng) == 1.0
+
+
+def test_a_trip_may_begin_beside_its_way(sooner):
+    """Patience counts from the place where it joins the way."""
+    frontier = Frontier(5, 1)
+    Line(frontier, np.random.default_rng(1)).walk(20)
+    places = frontier._map
+    beside = np.array([-1.8])
+    frontier.begin(0, beside, 1)
+    assert places.way_to(0).knows(frontier.trips[0].here) is False
+    drawn = []
+    for seed in range(50):
+        frontier.begin(0, beside, 1)
+        frontier.lead(0, np.random.default_rng(seed))
+        trip = frontier.trips[0]
+        if trip.target > 0:
+            length = int(trip.way.length[0])
+            drawn.append(trip.left == module.PATIENCE * (length + 1) - 1)
+    assert drawn
+    assert all(drawn)
 
 
 @pytest.mark.parametrize("episodes", [0, 7])
@@ -100,7 +160,8 @@ def test_what_is_restored_goes_on_alike(sooner, episodes):
     first.frontier.begin(0, np.zeros(1), 1)
     for _ in range(30):
         action = first.frontier.lead(0, first.rng)
-        first.frontier.see(0, np.ones(1) if action is None else action, np.ones(1))
+        action = np.ones(1) if action is None else action
+        first.frontier.see(0, action, np.ones(1), ended=False)
     second = Line(Frontier(5, 1), np.random.default_rng(4))
     saved = first.frontier.saved()
     second.frontier.check(saved)
@@ -124,7 +185,8 @@ def test_what_is_restored_goes_on_alike(sooner, episodes):
 
 def test_places_are_as_wide_as_a_usual_step():
     points = [(0, [0.0, 5.0]), (1, [2.0, 5.0]), (2, [4.0, 5.0]), (3, [7.0, 5.0])]
-    told = [module.Told(0 if i else ~0, np.array(p), np.zeros(1)) for i, p in points]
+    rest = dict(ended=False, action=np.zeros(1))
+    told = [module.Told(0 if i else ~0, point=np.array(p), **rest) for i, p in points]
     spread = np.std([0.0, 2.0, 4.0, 7.0])
     places = module._measured(told, alike=False)
     np.testing.assert_allclose(places.scale, [spread, 1.0])
@@ -136,7 +198,14 @@ def test_places_are_as_wide_as_a_usual_step():
 
 @pytest.mark.parametrize(
     "damage",
-    [{"told": -2}, {"told": 1.5}, {"trips": []}, {"trips": [[0, "1", 2]]}],
+    [
+        {"told": -2},
+        {"told": 1.5},
+        {"trips": []},
+        {"trips": [[0, "1", 2]]},
+        {"trips": [[0, 1]]},
+        {"told": -1},
+    ],
 )
 def test_a_damaged_checkpoint_is_refused(damage):
     frontier = Frontier(5, 1)

@@ -40,7 +40,9 @@ def check_no_ingredients(prior: object, data: object) -> None:
         )
 
 
-def make_agent(agent: Any, spec: Spec, *, saved: bool = False) -> Agent:
+def make_agent(
+    agent: Any, spec: Spec, *, saved: bool = False, led: bool = False
+) -> Agent:
     """The agent for these sizes, tried once: one line says what it lacks."""
     if isinstance(agent, Agent):
         made = agent
@@ -58,7 +60,7 @@ def make_agent(agent: Any, spec: Spec, *, saved: bool = False) -> Agent:
             f"the agent {name} is for {made.spec}, the environment has {spec}."
         )
     with calling(f"the agent {name}"):
-        acting = _try(made, name, spec)
+        acting = _try(made, name, spec, led=led)
     if saved and not isinstance(acting, Greedy | Warped):
         raise SfpError(
             f"the controller of the agent {name} cannot be saved: expected a Greedy or "
@@ -67,7 +69,7 @@ def make_agent(agent: Any, spec: Spec, *, saved: bool = False) -> Agent:
     return made
 
 
-def _try(agent: Agent, name: str, spec: Spec) -> Any:
+def _try(agent: Agent, name: str, spec: Spec, *, led: bool) -> Any:
     """Let it act in both phases; the result is who acts in tests."""
     state = jax.jit(agent.init)(jax.random.key(0))
     actor = jax.tree.map(np.asarray, agent.actor(state))
@@ -78,7 +80,20 @@ def _try(agent: Agent, name: str, spec: Spec) -> Any:
         answer = agent.act(actor, memory, Turn(spec.obs(), rng, phase))
         _check_decision(name, answer, spec)
         _check_memory(name, answer[1])
+    if led:
+        given = np.full(spec.action, 0.5, np.float32)
+        turn = Turn(spec.obs(), rng, "warmup", given)
+        check_led(agent, given, agent.act(actor, agent.begin(rng), turn)[0])
     return agent.controller(actor)
+
+
+def check_led(agent: Agent, given: np.ndarray, decision: Decision) -> None:
+    """Refuse an agent that does as it likes where an action is given."""
+    if not np.array_equal(decision.action, given):
+        raise SfpError(
+            f"the agent {type(agent).__name__} does not take the action that its turn "
+            "gives (Turn.given): set frontier to 0."
+        )
 
 
 def check_update(

@@ -8,8 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-KEPT = 8
-"""Actions from one place to another that are remembered, the newest ones."""
+REMEMBERED = 8
+"""Actions from one place to another that are kept, the newest ones."""
+
+MOST = 5_000
+"""Places; a point that is near none of so many is in the nearest one."""
 
 
 class Way(NamedTuple):
@@ -58,7 +61,7 @@ class Places:
         if self._count:
             gaps = self._gaps(point)
             nearest = int(gaps.argmin())
-            if gaps[nearest] <= self.apart:
+            if gaps[nearest] <= self.apart or self._count == MOST:
                 self._visits[nearest] += 1
                 return nearest
         if self._count == len(self._points):
@@ -86,7 +89,7 @@ class Places:
             return
         if there not in self._actions[here]:
             self._before[there].append(here)
-            self._actions[here][there] = deque(maxlen=KEPT)
+            self._actions[here][there] = deque(maxlen=REMEMBERED)
         self._actions[here][there].append(action)
 
     def action(self, here: int, there: int, rng: np.random.Generator) -> np.ndarray:

@@ -38,11 +38,13 @@ class Told(NamedTuple):
 
     Attributes:
         rollout: whose it is; ~rollout if an episode begins with it.
+        ended: whether it terminated the episode.
         point: where it came to.
         action: that led there.
     """
 
     rollout: int
+    ended: bool
     point: Float[np.ndarray, " dims"]
     action: Float[np.ndarray, " action"]
 
@@ -84,15 +86,18 @@ class Frontier:
         self.trips = [Trip() for _ in range(rollouts)]
         self._told: list[Told] = []
         self._map: Places | None = None
+        self._deadly: set[int] = set()
 
     def begin(self, rollout: int, point: np.ndarray, dims: int) -> None:
         """A new episode begins here."""
         blank = np.zeros(dims, np.float32)
-        self._tell(Told(~rollout, point, blank))
+        self._tell(Told(~rollout, ended=False, point=point, action=blank))
 
-    def see(self, rollout: int, action: np.ndarray, point: np.ndarray) -> None:
-        """An action led here."""
-        self._tell(Told(rollout, point, action))
+    def see(
+        self, rollout: int, action: np.ndarray, point: np.ndarray, *, ended: bool
+    ) -> None:
+        """An action led here, and perhaps terminated the episode."""
+        self._tell(Told(rollout, ended, point, action))
 
     def look_again(self) -> None:
         """Find the ways anew: a resumed run does so, and so must every run."""
@@ -110,9 +115,11 @@ class Frontier:
             return None
         if trip.target < 0:
             rarity = places.visits**-RARITY
+            rarity[list(self._deadly)] = 0.0
             trip.target = int(rng.choice(len(places), p=rarity / rarity.sum()))
             trip.way = places.way_to(trip.target)
-            trip.left = PATIENCE * int(trip.way.length[trip.here]) + PATIENCE
+            begin = max(0, self._place_of(trip, places))
+            trip.left = PATIENCE * (int(trip.way.length[begin]) + 1)
         action = self._onwards(trip, places, rng)
         trip.left -= 1
         if action is None:
@@ -123,14 +130,20 @@ class Frontier:
         self, trip: Trip, places: Places, rng: np.random.Generator
     ) -> np.ndarray | None:
         """The next action of a trip; None at its end."""
-        here, way = trip.here, trip.way
-        assert way is not None
-        assert trip.point is not None
-        if not way.knows(here):
-            here = places.on_the_way(trip.point, way)
+        here = self._place_of(trip, places)
         if here in (trip.target, -1) or trip.left == 0:
             return None
-        return places.action(here, int(way.next[here]), rng)
+        assert trip.way is not None
+        return places.action(here, int(trip.way.next[here]), rng)
+
+    @staticmethod
+    def _place_of(trip: Trip, places: Places) -> int:
+        """Where it is on its way, or near by; -1 if it is far from it."""
+        assert trip.way is not None
+        assert trip.point is not None
+        if trip.way.knows(trip.here):
+            return trip.here
+        return places.on_the_way(trip.point, trip.way)
 
     def saved(self) -> dict[str, Any]:
         """What a checkpoint says of it besides its arrays."""
@@ -142,6 +155,7 @@ class Frontier:
         told = saved["told"]
         made = {
             "rollout": np.zeros(told, np.int64),
+            "ended": np.zeros(told, bool),
             "point": np.zeros((told, point), np.float32),
             "action": np.zeros((told, dims), np.float32),
         }
@@ -154,8 +168,8 @@ class Frontier:
     def restore(self, saved: dict[str, Any], arrays: dict[str, Any]) -> None:
         """Come back to what was stored."""
         columns = (np.asarray(arrays[name]) for name in Told._fields)
-        for rollout, point, action in zip(*columns, strict=True):
-            self._tell(Told(int(rollout), point, action))
+        for rollout, ended, *rest in zip(*columns, strict=True):
+            self._tell(Told(int(rollout), bool(ended), *rest))
         for trip, told in zip(self.trips, saved["trips"], strict=True):
             for name, value in zip(KEPT, told, strict=True):
                 setattr(trip, name, value)
@@ -164,8 +178,9 @@ class Frontier:
 
     def check(self, saved: dict[str, Any]) -> None:
         """Raise unless `restore` can work with this."""
-        if len(saved["trips"]) != len(self.trips):
-            raise ValueError(f"{len(saved['trips'])} trips")
+        sizes = [len(trip) for trip in saved["trips"]]
+        if sizes != [len(KEPT)] * len(self.trips) or saved["told"] == -1:
+            raise ValueError(f"trips of {sizes} numbers")
         for number in [saved["told"], *(n for trip in saved["trips"] for n in trip)]:
             if type(number) is not int or not -1 <= number < 2**31:
                 raise TypeError(f"a trip has {str(number)[:40]!r}")
@@ -187,6 +202,10 @@ class Frontier:
             self.trips[~told.rollout] = Trip(there, told.point)
             return
         trip = self.trips[told.rollout]
+        if there == len(self._map) - 1 and self._map.visits[there] == 1 and told.ended:
+            self._deadly.add(there)
+        elif not told.ended:
+            self._deadly.discard(there)
         self._map.join(trip.here, there, told.action)
         trip.here, trip.point = there, told.point
 

@@ -54,7 +54,7 @@ def train(
         acted_in, agent, replay, seed=seed, key=rollout_key, schedule=schedule
     )
     schedule = rollout.schedule
-    owed = 0
+    owed, updates = 0, schedule.iteration // schedule.update_every
     rule = Solved(schedule.solved_at, environment.reward_threshold)
 
     def like(meta: dict[str, Any]) -> dict[str, Any]:
@@ -97,12 +97,11 @@ def train(
         owed += begun
         waits = schedule.update_from == "reward" and not rollout.informed
         if schedule.update_from == "reward" and rollout.paid_since(schedule.iteration):
-            owed = max(owed, (schedule.head_start or 0) // schedule.iteration)
+            owed = max(owed, -(-(schedule.head_start or 0) // updates))
         rounds = 0 if waits or not begun else min(owed, schedule.catch_up or 1)
         owed -= rounds
         for number in range(rounds):
             rng = np.random.default_rng([seed, 2, step, *([number] if number else [])])
-            updates = schedule.iteration // schedule.update_every
             batches = replay.sample(rng, (updates, schedule.batch))
             key = jax.random.fold_in(update_key, step)
             key = jax.random.fold_in(key, number) if number else key

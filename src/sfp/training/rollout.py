@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from sfp.agents.base import Agent, Mixes, Phase, Turn
+from sfp.agents.own import check_led
 from sfp.config import Schedule, settle
 from sfp.data.lanes import Replay
 from sfp.envs.adapter import Outcome
 from sfp.envs.vector import Environments
-from sfp.errors import SfpError
 from sfp.training.frontier import Frontier
 from sfp.training.running import SAVED, Running, episode_seed, play_again
 
@@ -95,11 +95,8 @@ class Rollout:
             given = self.frontier.lead(i, rng) if self.frontier else None
             turn = Turn(one.observed.obs, rng, phase, given)
             decision, one.memory = self.agent.act(actor, one.memory, turn)
-            if given is not None and decision.action is not given:
-                raise SfpError(
-                    f"the agent {type(self.agent).__name__} does not take the action "
-                    "that its turn gives: set frontier to 0."
-                )
+            if given is not None:
+                check_led(self.agent, given, decision)
             decisions.append(decision)
         outcomes = self.environments.step([d.action for d in decisions])
         over = []
@@ -108,7 +105,8 @@ class Rollout:
             self.step += 1
             one.store(decision.action, decision.chosen, outcome)
             if self.frontier:
-                self.frontier.see(i, decision.action, one.place)
+                ended = outcome.terminated
+                self.frontier.see(i, decision.action, one.place, ended=ended)
             for name, value in decision.info.items():
                 self.note(name, value)
             self._account(outcome)
