@@ -107,9 +107,9 @@ def main() -> None:
                         advance()
                     (row,) = summary(rows[-given.runs :])
                     say_line(", ".join(f"{k} {v}" for k, v in row.items()))
+                    if given.out:
+                        save_csv(rows, given.out / "first-rewards.csv")
     show(summary(rows), json=False)
-    if given.out:
-        save_csv(rows, given.out / "first-rewards.csv")
 
 
 if __name__ == "__main__":
