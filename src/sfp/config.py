@@ -57,7 +57,7 @@ class Schedule:
             (sfp-quick: 20,000).
         frontier: in the warm-up, go to a place where few steps have been, by actions
             that led there before, then explore for this many steps; 0 never goes back
-            (sfp-quick: 50).
+            (sfp-quick on point-mazes: 50).
         update_after: steps before the first update.
         update_from: `reward` makes no update before the first reward (or the limit of
             the warm-up): nothing could be learned.

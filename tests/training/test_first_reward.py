@@ -17,10 +17,10 @@ from probes import linear_prior
 from sfp.agents.base import Decision, Memory
 from sfp.agents.methods import METHODS
 from sfp.agents.sac import SAC
-from sfp.config import STANDARD, Networks, Schedule, settle
+from sfp.config import STANDARD, Mixture, Networks, Schedule, settle
 from sfp.envs.adapter import Environment
 from sfp.errors import Interrupted, SfpError
-from sfp.training import frontier, loop
+from sfp.training import frontier, loop, match
 from sfp.training.log import Log, read_table
 
 BASE = dict(steps=1000, warmup=100, update_after=100, iteration=50, batch=8)
@@ -247,6 +247,19 @@ def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(tmp_path, m
         train("run", resume=True)
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
     assert any(row.get("losses/critic") is None for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("method", "task", "frontier"),
+    [("sac-pink", "room", 50), ("sac", "CartPole", 0), ("parrot-state", "room", 0)],
+)
+def test_a_frontier_is_taken_over_where_there_can_be_one(method, task, frontier):
+    env = maze() if task == "room" else Late()
+    matched = match.as_another(METHODS[method], "sfp-quick")
+    given = match.Given(Schedule(), Networks(), Mixture())
+    filled = match.fill(given, method, matched, Environment(env), "default")
+    assert filled.schedule.frontier == frontier
+    assert filled.schedule.head_start == 8000
 
 
 def test_a_method_s_own_defaults_give_way_to_what_is_asked_for():

@@ -273,7 +273,6 @@ METHODS: dict[str, Method] = {
             "warmup": 2_000,
             "warmup_until": "reward",
             "warmup_limit": 20_000,
-            "frontier": 50,
             "update_from": "reward",
             "catch_up": 4,
             "head_start": 8_000,
@@ -281,6 +280,7 @@ METHODS: dict[str, Method] = {
             "td_value": "best",
             "mixing_goals": "true",
         },
+        by_suite={**THE_PAPERS.by_suite, "point-maze": {"frontier": 50}},
     ),
     "sac-warm": Method(
         _warm,

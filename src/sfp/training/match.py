@@ -39,7 +39,17 @@ def as_another(method: Method, match: str) -> Method:
     hindsight = other.hindsight if method.relabels else method.hindsight
     own = {key: method.defaults[key] for key in METHODS_OWN & method.defaults.keys()}
     defaults = {**other.defaults, **own}
-    return replace(method, alpha=other.alpha, hindsight=hindsight, defaults=defaults)
+    by_suite = {
+        suite: {**other.by_suite.get(suite, {}), **method.by_suite.get(suite, {})}
+        for suite in {**other.by_suite, **method.by_suite}
+    }
+    return replace(
+        method,
+        alpha=other.alpha,
+        hindsight=hindsight,
+        defaults=defaults,
+        by_suite=by_suite,
+    )
 
 
 def with_several(method: Method) -> Method:
