@@ -27,9 +27,9 @@ demo: $(READY)
 	@echo "3. How far does the prior get by itself?"
 	@$(DEMO) $(BIN)/sfp explore room-large --prior demo/my-prior --out demo
 	@echo "4. Learn a maze with it and, beside it, with SAC alone (demo/sac.log) ..."
-	@$(BIN)/sfp train maze --method sac --seed 1 --steps 60000 --eval-every 1000 --out demo/sac > demo/sac.log 2>&1 & \
+	@$(BIN)/sfp train maze --method sac --seed 1 --steps 60000 --eval-every 500 --out demo/sac > demo/sac.log 2>&1 & \
 	  baseline=$$!; trap 'kill $$baseline 2> /dev/null' INT TERM; \
-	  $(BIN)/sfp train maze --prior demo/my-prior --seed 1 --steps 60000 --until-solved --eval-every 1000 --out demo/sfp; done=$$?; \
+	  $(BIN)/sfp train maze --prior demo/my-prior --seed 1 --steps 60000 --until-solved --eval-every 500 --out demo/sfp; done=$$?; \
 	  kill $$baseline 2> /dev/null; wait $$baseline; exit $$done
 	@$(BIN)/sfp curves demo/sfp demo/sac --out demo
 	@$(BIN)/sfp evaluate demo/sfp --episodes 1 --video demo/maze.mp4
