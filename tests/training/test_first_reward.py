@@ -247,6 +247,9 @@ def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(tmp_path, m
         train("run", resume=True)
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
     assert any(row.get("losses/critic") is None for row in rows)
+    if method == "sfp":  # it was led before it was interrupted
+        assert rows[1]["step"] == 100
+        assert rows[1]["mixing/prior_share"] < 1.0
 
 
 @pytest.mark.parametrize(

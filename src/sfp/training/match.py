@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import NamedTuple
 
 from sfp.agents.methods import METHODS, Method
-from sfp.config import CAPACITY, IMAGES, Mixture, Networks, Schedule, settle
+from sfp.config import CAPACITY, IMAGES, MIXTURE, Mixture, Networks, Schedule, settle
 from sfp.envs.adapter import Environment
 from sfp.envs.registry import suite_of
 from sfp.errors import SfpError, unknown
@@ -40,7 +40,10 @@ def as_another(method: Method, match: str) -> Method:
     own = {key: method.defaults[key] for key in METHODS_OWN & method.defaults.keys()}
     defaults = {**other.defaults, **own}
     by_suite = {
-        suite: {**other.by_suite.get(suite, {}), **method.by_suite.get(suite, {})}
+        suite: {
+            **other.by_suite.get(suite, {}),
+            **{k: v for k, v in method.by_suite.get(suite, {}).items() if k in MIXTURE},
+        }
         for suite in {**other.by_suite, **method.by_suite}
     }
     return replace(
