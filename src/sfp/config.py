@@ -325,6 +325,9 @@ GROUPS = (Schedule, Networks, Mixture, Baselines)
 DEFAULTS: dict[str, Any] = {
     field.name: field.default for group in GROUPS for field in fields(group)
 } | {"capacity": CAPACITY, **STANDARD}
+GONE = {"scout": 0}
+"""Settings of earlier versions, with the value that meant nothing."""
+
 MIXTURE = tuple(field.name for field in fields(Mixture))
 
 

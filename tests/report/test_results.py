@@ -238,7 +238,8 @@ def test_different_settings_under_one_name_are_told_apart(tmp_path):
 
 
 def test_what_an_earlier_version_does_not_tell_is_no_difference(tmp_path):
-    for seed, told in enumerate(({}, {"beside": "one"}, {"beside": "one"})):
+    before = {"beside": "one", "scout": 0}  # which meant nothing
+    for seed, told in enumerate(({}, {"beside": "one"}, before)):
         make_run(tmp_path / "runs" / f"maze-sfp-s{seed}", seed=seed, **told)
     make_experiment(tmp_path)
     found = read_results(tmp_path)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from sfp.config import DEFAULTS
+from sfp.config import DEFAULTS, GONE
 from sfp.documents import read_json
 from sfp.envs.solved import Solved, as_return, known_threshold
 from sfp.errors import SfpError
@@ -267,7 +267,7 @@ def _differing(kin: Sequence[RunRecord]) -> list[str]:
     for run in kin:
         like, own = _told(first.setdefault(run.task, run)), _told(run)
         for name in (*like, *own):
-            usual = DEFAULTS.get(name)
+            usual = DEFAULTS.get(name, GONE.get(name))
             one, other = like.get(name, usual), own.get(name, usual)
             told = name not in UNTOLD or (name in like and name in own)
             if told and name not in APART and one != other:

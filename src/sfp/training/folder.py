@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfp.compute import cpu_kind
-from sfp.config import DEFAULTS
+from sfp.config import DEFAULTS, GONE
 from sfp.documents import read_json
 from sfp.errors import Busy, SfpError
 from sfp.files import (
@@ -108,7 +108,7 @@ def _settled(folder: Path, config: Any, asked: dict[str, Any]) -> Any:
     if not isinstance(config, dict):
         return config
     flat = {k: v for g in config.values() if isinstance(g, dict) for k, v in g.items()}
-    gone = sorted(flat.keys() - DEFAULTS.keys())
+    gone = sorted(k for k in flat.keys() - DEFAULTS.keys() if flat[k] != GONE.get(k))
     if gone:
         raise SfpError(
             f"{folder} holds a run with the option {gone[0]}, which this version does "
