@@ -3,8 +3,8 @@
     python benchmarks/first_reward.py --runs 100 --out results/frontier
 
 Every run acts as the warm-up of a method does (`sfp train`), until the first reward or
-`--limit` steps; nothing is learned. Run n has the seed 100 + n, with and without a
-frontier.
+`--limit` steps; nothing is learned. Run n has the seed `--seed` + n, with and without
+a frontier.
 """
 
 import argparse
@@ -30,7 +30,6 @@ from sfp.training.rollout import Rollout
 
 MAZES = tuple(f"maze:seed={seed},size=medium" for seed in range(1000, 1004))
 TASKS = ("maze", "corridor", *MAZES)
-SEED = 100
 TINY = Networks(width=1, depth=1)
 """Of networks that have no part in this."""
 
@@ -87,6 +86,7 @@ def main() -> None:
     options.add_argument("--prior", default="room")
     options.add_argument("--frontier", type=int, nargs="+", default=[0, 50])
     options.add_argument("--runs", type=int, default=100)
+    options.add_argument("--seed", type=int, default=200, help="of the first run")
     options.add_argument("--limit", type=int, default=20_000)
     options.add_argument("--out", type=Path)
     given = options.parse_args()
@@ -98,11 +98,11 @@ def main() -> None:
                 acts = explorer(name, given.prior)
                 for frontier in given.frontier:
                     kind = {"task": task, "explorer": name, "frontier": frontier}
-                    for run in range(given.runs):
+                    for seed in range(given.seed, given.seed + given.runs):
                         at = first_reward(
-                            environment, acts, frontier, SEED + run, given.limit
+                            environment, acts, frontier, seed, given.limit
                         )
-                        told = {"run": run, "first_reward": at, "limit": given.limit}
+                        told = {"seed": seed, "first_reward": at, "limit": given.limit}
                         rows.append(kind | told)
                         advance()
                     (row,) = summary(rows[-given.runs :])
