@@ -4,12 +4,14 @@ import dataclasses
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 
 from sfp.agents.methods import METHODS, get_method
 from sfp.cli import main
+from sfp.documents import read_json
 from sfp.envs.registry import TASKS
 from sfp.envs.suites import PAPER_STEPS, SUITES
 from sfp.errors import SfpError
@@ -22,6 +24,7 @@ from sfp.experiments.variants import VARIANTS
 from sfp.exploration.explorers import EXPLORERS
 from sfp.priors.models import known_models
 from sfp.priors.store import find_shipped, shipped
+from sfp.training.folder import CONFIG
 
 FIVE = {"SFP", "SAC", "SAC+BC", "SAC-PolyRL", "PARROT-state"}
 
@@ -293,6 +296,29 @@ def test_slugs_are_stable():
     )
 
 
+def test_a_cell_with_the_schedule_of_another_method_knows_its_own_run(tmp_path):
+    """A KL penalty has no target of a mixture, which sfp-quick has defaults for."""
+    small = dict(steps=60, batch=8, width=8, depth=1, eval_every=60, eval_episodes=1)
+    (entry,) = cells(
+        "sooner",
+        methods=("sac-pink-quick",),
+        tasks=("maze",),
+        seeds=(0,),
+        steps=small.pop("steps"),
+        settings=small,
+    )
+    words = entry.cell.words(tmp_path)
+    assert words[words.index("--match") :][:2] == ("--match", "sfp-quick")
+    main(list(words))
+    entry.cell.check(tmp_path)
+    told = read_json(entry.cell.folder(tmp_path) / CONFIG)["schedule"]
+    assert (told["frontier"], told["head_start"]) == (50, 8000)
+    other = dataclasses.replace(entry.cell, match="")
+    shutil.copytree(entry.cell.folder(tmp_path), other.folder(tmp_path))
+    with pytest.raises(SfpError, match="another run"):
+        other.check(tmp_path)
+
+
 @pytest.mark.slow
 def test_slugs_are_unique_and_fit_for_folders():
     found = {}
@@ -317,6 +343,7 @@ def test_every_field_of_a_cell_is_in_its_slug():
         dict(settings=(("batch", 16),)),
         dict(settings=(("batch", 17),)),
         dict(preset="paper"),
+        dict(match="sac"),
         dict(prior=dataclasses.replace(recipe, recording=Recording("room", steps=9))),
         dict(prior=dataclasses.replace(recipe, recording=Recording("room", seed=9))),
         dict(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sfp.agents.methods import METHODS
-from sfp.config import DEFAULTS, STANDARD
+from sfp.config import DEFAULTS, MIXTURE, STANDARD
 from sfp.documents import read_json
 from sfp.envs.parameters import slug
 from sfp.envs.registry import get_task
@@ -17,6 +17,7 @@ from sfp.errors import SfpError
 from sfp.experiments.job import Words
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.training.folder import CONFIG
+from sfp.training.match import as_another
 from sfp.training.settings import configure
 
 Setting = tuple[str, str | int | float | bool | None]
@@ -26,7 +27,8 @@ Setting = tuple[str, str | int | float | bool | None]
 class Cell:
     """A training run, before its recordings and its prior are there.
 
-    `settings` holds what is not the default, by name; `beside` has further priors.
+    `settings` holds what is not the default, by name; `beside` has further priors;
+    `match` is the method whose defaults it has.
     """
 
     task: str
@@ -38,6 +40,7 @@ class Cell:
     settings: tuple[Setting, ...] = ()
     preset: str = "default"
     beside: tuple[PriorRecipe | str, ...] = ()
+    match: str = ""
 
     @property
     def priors(self) -> tuple[PriorRecipe | str, ...]:
@@ -53,6 +56,7 @@ class Cell:
         ]
         parts = [part for part in parts if part]
         parts += [self.data.slug] if self.data else []
+        parts += [f"as-{self.match}"] if self.match else []
         if self.settings:
             parts.append(_digest(self.settings))
         if self.preset != "default":
@@ -69,6 +73,7 @@ class Cell:
         words += ["--data", self.data.dataset] if self.data else []
         words += ["--seed", str(self.seed), "--steps", str(self.steps)]
         words += ["--preset", self.preset] if self.preset != "default" else []
+        words += ["--match", self.match] if self.match else []
         for name, value in self.settings:
             option = f"--{name.replace('_', '-')}"
             flag = value is True and name not in STANDARD  # those take True or False
@@ -78,11 +83,13 @@ class Cell:
     def _asked(self) -> dict[str, Any]:
         """All settings of the run, but those that depend on the suite."""
         method = METHODS[self.method]
+        method = as_another(method, self.match) if self.match else method
         by_suite = method.by_suite.get(get_task(self.task).suite, {})
         own = {**STANDARD, **method.defaults, **by_suite}
         flat = _flat({**dict(self.settings), "steps": self.steps})
         filled = {k: own.get(k) if v is None else v for k, v in flat.items()}
-        return {name: value for name, value in filled.items() if value is not None}
+        others = set(MIXTURE) - set(method.options)
+        return {k: v for k, v in filled.items() if v is not None and k not in others}
 
     def check(self, out: Path) -> None:
         """Refuse a folder of that name which holds another run."""

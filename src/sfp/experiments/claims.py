@@ -72,6 +72,7 @@ def _either(text: str, *pairs: tuple[str, str]) -> tuple[Claim, ...]:
     )
 
 
+WHERE: tuple[Where, ...] = ("training", "downstream")
 SEES_STATE = ("parrot-state", "state", "state-action")
 
 CLAIMS: dict[str, tuple[Claim, ...]] = {
@@ -175,6 +176,27 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
             )
             for cell in ("sfp+state", "sfp+state-10", "sfp+state-1")
         ),
+    ),
+    "sooner": tuple(
+        Claim(f"(not in the paper) {text}", "sfp-quick", cell, where, "time")
+        for text, cells in (
+            ("sfp-quick is sooner than the paper's SFP", ("sfp",)),
+            ("it is sooner than SAC with the prior's warm-up alone", ("sac-warm",)),
+            (
+                "it is sooner than others with its schedule",
+                ("sac-warm-quick", "sac-kl-quick", "sac-pink-quick"),
+            ),
+            (
+                "each of its parts makes it sooner",
+                (
+                    *("quick-no-wait", "quick-no-frontier", "quick-no-head-start"),
+                    *("quick-no-catch-up", "quick-no-norm", "quick-sampled"),
+                    *("quick-no-her", "quick-all-goals"),
+                ),
+            ),
+        )
+        for cell in cells
+        for where in WHERE
     ),
     "spirl": (
         Claim(

@@ -169,6 +169,32 @@ EXPERIMENTS: dict[str, Experiment] = {
             *("sac-kl-no-her", "sac-kl", "sac-pink-no-her", "sac-pink"),
         ),
     ),
+    "sooner": Experiment(
+        "SFP that learns as soon as it can (not in the paper)",
+        "sfp-quick solves tasks sooner than the paper's SFP, and than SAC, a KL "
+        "penalty and pink noise with its schedule. Which of its parts does it?",
+        {
+            "sfp-quick": "SFP-quick",
+            "sfp": "SFP",
+            "sac-warm": "SAC-warm",
+            "sac-warm-quick": "SAC-warm, its schedule",
+            "sac-kl-quick": "SAC+KL, its schedule",
+            "sac-pink-quick": "SAC-pink, its schedule",
+            "quick-no-wait": "without waiting",
+            "quick-no-frontier": "without frontier",
+            "quick-no-head-start": "without head start",
+            "quick-no-catch-up": "without catching up",
+            "quick-no-norm": "without layer norm",
+            "quick-sampled": "target as in SFP",
+            "quick-no-her": "without hindsight",
+            "quick-all-goals": "λ from all goals",
+        },
+        shown=(
+            *("sfp-quick", "sfp", "sac-warm"),
+            *("sac-warm-quick", "sac-kl-quick", "sac-pink-quick"),
+        ),
+        seeds=5,
+    ),
     "coverage": Experiment(
         "Correlation and state coverage (Table 1)",
         "The prior's walks cover more (0.963 of the room) and spread wider (0.054) "

@@ -185,6 +185,7 @@ def make_plan(
                         else PriorRecipe(recording, **fitting, **one)
                         for one in variant.beside
                     ),
+                    match=variant.match,
                 )
                 entries.append(Entry(cell, key, experiment.cells[key]))
     return Plan(name, suite, scale, tuple(entries), (), given)

@@ -17,8 +17,9 @@ class Variant:
 
     `prior` has the fields of the `PriorRecipe` that are not the default, or is None for
     a method without a prior; `beside` has more such priors, or noises by their names;
-    `data` says whether it learns from the recordings, and
-    `settings` what it does not leave to the method.
+    `data` says whether it learns from the recordings,
+    `settings` what it does not leave to the method, and `match` the method whose
+    defaults it has (`sfp train --match`).
     """
 
     method: str
@@ -26,10 +27,15 @@ class Variant:
     data: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
     beside: tuple[Mapping[str, Any] | str, ...] = ()
+    match: str = ""
 
 
 def _sfp(**prior: Any) -> Variant:
     return Variant("sfp", MappingProxyType(prior))
+
+
+def _quick(**settings: Any) -> Variant:
+    return Variant("sfp-quick", {}, settings=settings)
 
 
 GAUSSIAN = {"model": "gaussian"}
@@ -37,6 +43,7 @@ SKILLS = {"model": "skills", "past_actions": 0, "state": True}
 WARM, UNIFORM = {"warmup_by": "method"}, {"warmup_by": "uniform"}
 HALF = {"update_every": 2}
 NO_HER = {"hindsight": 0.0}
+QUICK = "sfp-quick"
 
 VARIANTS: dict[str, Variant] = {
     # the main figure and its baselines
@@ -76,6 +83,18 @@ VARIANTS: dict[str, Variant] = {
     "sac-kl-no-her": Variant("sac-kl", GAUSSIAN, settings=NO_HER),
     "sac-kl-warm-no-her": Variant("sac-kl", GAUSSIAN, settings={**WARM, **NO_HER}),
     "sac-pink-no-her": Variant("sac-pink", settings=NO_HER),
+    # the schedule of sfp-quick for others, and sfp-quick without each of its parts
+    "sac-warm-quick": Variant("sac-warm", {}, match=QUICK),
+    "sac-kl-quick": Variant("sac-kl", GAUSSIAN, settings=WARM, match=QUICK),
+    "sac-pink-quick": Variant("sac-pink", match=QUICK),
+    "quick-no-wait": _quick(warmup=10_000, warmup_until="steps"),
+    "quick-no-frontier": _quick(frontier=0),
+    "quick-no-head-start": _quick(head_start=0),
+    "quick-no-catch-up": _quick(head_start=0, catch_up=1),
+    "quick-no-norm": _quick(critic_norm=False),
+    "quick-sampled": _quick(td_value="sampled"),
+    "quick-no-her": _quick(**NO_HER),
+    "quick-all-goals": _quick(mixing_goals="all"),
     # from images, with half the updates: with them, an update costs six times as much
     "sfp-half": Variant("sfp", {}, settings=HALF),
     "sac-half": Variant("sac", settings=HALF),
