@@ -1,5 +1,7 @@
 """Seconds of one core until a task is solved, start-up and compilation included.
 
+CPU time, user and system, as the kernel counts it for the process (Linux).
+
     python benchmarks/to_solved.py --seeds 3 --out results/to-solved
                                     (needs the extra: pip install -e '.[bench]')
 
@@ -8,7 +10,7 @@ Every run is a process of its own on one core, with an empty cache of compiled p
 Stable-Baselines3 and SBX with hindsight (their defaults, four relabelled goals for each
 true one). All are tested by two episodes every 1,000 steps; a task is solved at the
 first of two tests in a row that succeed in every episode. Whoever has not solved it
-after `--limit` seconds is stopped, and the table says at which step.
+after `--limit` seconds of CPU time is stopped, and the table says at which step.
 """
 
 import argparse
@@ -90,13 +92,18 @@ def tests(table):
     return [(int(r["step"]), float(r["eval/success_rate"])) for r in rows]
 
 
+def spent(pid):
+    """CPU seconds of a process so far, of all its threads."""
+    told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def measure(learner, task, seed, limit, core):
     """When and after how many steps this run had solved its task."""
     with tempfile.TemporaryDirectory() as folder:
         words, table = process(learner, task, seed, Path(folder))
         one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         one |= {"MKL_NUM_THREADS": "1", "XDG_CACHE_HOME": folder}
-        began = time.perf_counter()
         run = subprocess.Popen(
             words,
             env=os.environ | one,
@@ -104,11 +111,12 @@ def measure(learner, task, seed, limit, core):
             stderr=subprocess.DEVNULL,
             preexec_fn=lambda: os.sched_setaffinity(0, {core}),
         )
-        seen, solved = {}, None
-        while solved is None and time.perf_counter() - began < limit:
+        seen, solved, now = {}, None, 0.0
+        while solved is None and now < limit:
             over = run.poll() is not None
+            now = now if over else spent(run.pid)
             for step, rate in tests(table):
-                seen.setdefault(step, (rate, time.perf_counter() - began))
+                seen.setdefault(step, (rate, now))
             rows = sorted(seen.items())
             for (first, (a, when)), (_, (b, _)) in itertools.pairwise(rows):
                 if a == b == 1.0:
