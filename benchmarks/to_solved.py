@@ -40,10 +40,10 @@ def peer(name, task, seed, table):
     import torch
     from stable_baselines3.common.vec_env import DummyVecEnv
 
-    import sfp  # noqa: F401  (tasks)
+    from sfp.envs.registry import get_task
 
     torch.set_num_threads(1)
-    named = f"sfp/{task.capitalize()}-v0"
+    named = get_task(task).env_id
     tested = gym.make(named)
     model = {"sb3": sb3, "sbx": sbx}[name].SAC(
         "MultiInputPolicy",

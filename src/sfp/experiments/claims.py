@@ -190,8 +190,8 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
                 "each of its parts makes it sooner",
                 (
                     *("quick-no-wait", "quick-no-frontier", "quick-no-head-start"),
-                    *("quick-no-catch-up", "quick-no-norm", "quick-sampled"),
-                    *("quick-no-her", "quick-all-goals"),
+                    *("quick-early", "quick-no-catch-up", "quick-no-norm"),
+                    *("quick-sampled", "quick-no-her", "quick-all-goals"),
                 ),
             ),
         )

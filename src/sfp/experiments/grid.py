@@ -182,6 +182,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "sac-pink-quick": "SAC-pink, its schedule",
             "quick-no-wait": "without waiting",
             "quick-no-frontier": "without frontier",
+            "quick-early": "updates from the beginning",
             "quick-no-head-start": "without head start",
             "quick-no-catch-up": "without catching up",
             "quick-no-norm": "without layer norm",

@@ -34,16 +34,17 @@ def _sfp(**prior: Any) -> Variant:
     return Variant("sfp", MappingProxyType(prior))
 
 
-def _quick(**settings: Any) -> Variant:
-    return Variant("sfp-quick", {}, settings=settings)
-
-
 GAUSSIAN = {"model": "gaussian"}
 SKILLS = {"model": "skills", "past_actions": 0, "state": True}
 WARM, UNIFORM = {"warmup_by": "method"}, {"warmup_by": "uniform"}
 HALF = {"update_every": 2}
 NO_HER = {"hindsight": 0.0}
 QUICK = "sfp-quick"
+
+
+def _quick(**settings: Any) -> Variant:
+    return Variant(QUICK, {}, settings=settings)
+
 
 VARIANTS: dict[str, Variant] = {
     # the main figure and its baselines
@@ -89,6 +90,7 @@ VARIANTS: dict[str, Variant] = {
     "sac-pink-quick": Variant("sac-pink", match=QUICK),
     "quick-no-wait": _quick(warmup=10_000, warmup_until="steps"),
     "quick-no-frontier": _quick(frontier=0),
+    "quick-early": _quick(update_from="steps", head_start=0, catch_up=1),
     "quick-no-head-start": _quick(head_start=0),
     "quick-no-catch-up": _quick(head_start=0, catch_up=1),
     "quick-no-norm": _quick(critic_norm=False),
