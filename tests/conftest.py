@@ -28,7 +28,12 @@ for thread in os.listdir("/proc/self/task"):
     with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
         os.sched_setaffinity(int(thread), cores)
 
-hook = install_import_hook("sfp", "beartype.beartype")
+# Where arrays are annotated. The grid, the reports and the command line have none, and
+# checked calls are slow.
+STAGES = ("nets", "noise", "envs", "data", "priors")
+STAGES += ("exploration", "agents", "training")
+CHECKED = [*(f"sfp.{stage}" for stage in STAGES), "sfp.report.html.film"]
+hook = install_import_hook(CHECKED, "beartype.beartype")
 hook.__enter__()
 
 import matplotlib as mpl  # noqa: E402

@@ -1,11 +1,13 @@
 """Imports point one way: from later stages of the data flow to earlier ones."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 import sfp
+from conftest import CHECKED
 
 ROOT = Path(sfp.__file__).parent
 STAGES = (
@@ -62,3 +64,11 @@ def test_the_check_itself_sees_a_wrong_import():
     assert late_imports("files.py", "import sfp.envs.maze") == {"envs"}
     assert late_imports("data", "from sfp.envs import maze") == set()
     assert late_imports("training", "import sfp.cli.console") == {"cli"}
+
+
+def test_every_module_that_annotates_arrays_is_checked_while_tests_run():
+    """`conftest.py` installs the check of shapes and types for these alone."""
+    for path in PATHS:
+        if re.search(r"\bjaxtyping\b|\bsfp\.types\b", path.read_text()):
+            module = ".".join(("sfp", *path.relative_to(ROOT).with_suffix("").parts))
+            assert module.startswith((*CHECKED, "sfp.types")), module

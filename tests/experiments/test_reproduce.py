@@ -162,6 +162,20 @@ def test_a_dry_run_writes_nothing(run, tmp_path):
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_a_second_suite_needs_a_folder_of_its_own(run, tmp_path):
+    from sfp.experiments.manifest import write_manifest
+
+    given = Overrides(methods=("sac",), tasks=("maze",), seeds=(4,))
+    path = write_manifest(tmp_path, make_plan("transfer", overrides=given), {})
+    written, there = path.read_bytes(), sorted(tmp_path.rglob("*"))
+    words = ["--suite", "meta-world", "--tasks", "reach", "--methods", "sac"]
+    code, _, said = run("reproduce", "transfer", *words, "--out", tmp_path)
+    assert code == 2
+    assert "has transfer on point-maze: give another --out." in said
+    assert path.read_bytes() == written
+    assert sorted(tmp_path.rglob("*")) == there
+
+
 def test_the_manifest_says_what_the_report_needs(run, tmp_path):
     from sfp.experiments.manifest import write_manifest
 

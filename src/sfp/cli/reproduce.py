@@ -174,10 +174,12 @@ def _look(board: Board) -> None:
 def _run(board: Board, out: Path, place: Place) -> None:
     """Run what is not done yet; whatever happens, say in the manifests how far."""
     from sfp.cli.watch import watching
-    from sfp.experiments.manifest import write_manifest
+    from sfp.experiments.manifest import check_suite, write_manifest
     from sfp.experiments.schedule import run_jobs
     from sfp.files import check_writable
 
+    for plan in board.plans:
+        check_suite(out, plan)
     jobs = [event.job for event in board.known.values()]
     for job in jobs:
         if job.kind == "data":

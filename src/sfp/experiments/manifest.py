@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sfp.documents import read_json
 from sfp.envs.parameters import base, shows_images, split
 from sfp.envs.suites import DISTURBED, get_suite
+from sfp.errors import SfpError
 from sfp.experiments.claims import CLAIMS, Where
 from sfp.experiments.plan import Plan
 from sfp.experiments.schedule import Event
@@ -86,6 +88,23 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
         "figures": _files(plan, out, FIGURES),
     }
     return write_json(out / plan.name / "experiment.json", about)
+
+
+def check_suite(out: Path, plan: Plan) -> None:
+    """A folder has an experiment on one suite: its manifest would be overwritten.
+
+    Raises:
+        SfpError: it is there on another suite. A damaged manifest is written anew.
+    """
+    try:
+        suite = read_json(out / plan.name / "experiment.json").get("suite")
+    except SfpError:
+        return
+    if suite != plan.suite:
+        raise SfpError(
+            f"expected a folder for {plan.name} on {plan.suite}, received {out}, which "
+            f"has {plan.name} on {str(suite)[:40]}: give another --out."
+        )
 
 
 def _elsewhere(tasks: list[str], others: list[str]) -> dict[str, list[str]]:

@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from sfp.agents.methods import METHODS
@@ -158,6 +159,7 @@ def make_plan(
     )
     tasks = _tasks(given.tasks, found.tasks) or usual_tasks
     given = replace(given, task_steps=_by_task(given.task_steps, found.tasks))
+    checked = cache(lambda key, steps: make_settings(_settings(key, given), steps))
     entries = []
     for seed in dict.fromkeys(seeds):
         for task in sorted(tasks, key=lambda task: found.steps(base(task), scale)):
@@ -177,7 +179,7 @@ def make_plan(
                     steps,
                     prior=prior,
                     data=recording if variant.data else None,
-                    settings=make_settings(_settings(key, given), steps),
+                    settings=checked(key, steps),
                     preset=given.preset,
                     beside=tuple(
                         one
