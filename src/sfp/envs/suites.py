@@ -34,6 +34,8 @@ class Suite:
         ids: the names of tasks in Gymnasium ids, where title case does not give them.
         episodes: trajectories of a recording, in the paper.
         experts: whether recordings are by experts, one for each task: none is unseen.
+        recorded: steps per second of a recording, written and read back.
+        explored: steps per second of explorers that do not learn.
     """
 
     training: tuple[str, ...]
@@ -49,6 +51,8 @@ class Suite:
     ids: Mapping[str, str] = field(default_factory=dict)
     episodes: int = 4000
     experts: bool = False
+    recorded: float = 2_000.0
+    explored: float = 2_000.0
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -106,6 +110,8 @@ SUITES: dict[str, Suite] = {
         small={"room": 16_000, "maze": 40_000, "corridor": 60_000},
         coverage="room-large",
         easy=frozenset({"corridor"}),
+        recorded=200_000.0,
+        explored=20_000.0,
         parameters={name: PIXELS for name in MAZES} | {"maze": PIXELS | GENERATED},
     ),
     "meta-world": Suite(
@@ -119,6 +125,8 @@ SUITES: dict[str, Suite] = {
         coverage="reach",
         hopeless=frozenset({"push", "pick-place", "peg-insert-side"}),
         easy=frozenset({"drawer-close"}),
+        recorded=6_000.0,
+        explored=6_000.0,
         parameters=dict.fromkeys(MANIPULATIONS, PIXELS),
     ),
     "gym-mujoco": Suite(
@@ -133,6 +141,7 @@ SUITES: dict[str, Suite] = {
         ids={name: robot.name for name, robot in ROBOTS.items()},
         episodes=1000,
         experts=True,
+        recorded=3_000.0,
     ),
 }
 

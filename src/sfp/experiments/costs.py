@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sfp.envs.parameters import shows_images
 from sfp.envs.registry import get_task
+from sfp.envs.suites import SUITES
 from sfp.experiments.cell import Cell, Walk
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.priors.fit import settings
@@ -20,15 +21,6 @@ IMAGES, DRAWING = 30.0, 90.0
 GRADIENT = {"realnvp": 100.0, "parrot": 100.0, "vae": 500.0, "mixture": 100.0}
 GRADIENT |= {"skills": 50.0, "skills-open": 50.0, "parrot-image": 10.0}
 """Gradient steps per second of a fit; a thousand for all others."""
-
-RECORDING = {"point-maze": 200_000.0, "meta-world": 6_000.0, "gym-mujoco": 3_000.0}
-"""Steps per second of the scripted policy, written and read back."""
-
-WALKING = {"point-maze": 20_000.0, "meta-world": 6_000.0}
-"""Steps per second of explorers."""
-
-OTHER = 2_000.0
-"""Of both, in suites from outside."""
 
 ASSUMED = (
     f"one core at {TRAINING:.0f} steps/s of training and {GRADIENT['realnvp']:.0f} "
@@ -54,7 +46,7 @@ def fit(recipe: PriorRecipe) -> float:
 
 
 def record(recording: Recording) -> float:
-    speed = RECORDING.get(get_task(recording.task).suite, OTHER)
+    speed = SUITES[get_task(recording.task).suite].recorded
     speed = min(speed, DRAWING) if recording.images else speed
     return START + recording.episodes * recording.steps / speed
 
@@ -62,4 +54,4 @@ def record(recording: Recording) -> float:
 def explore(walk: Walk) -> float:
     explorers = len(walk.explorers) + (walk.prior is not None)
     steps = explorers * walk.repetitions * walk.trajectories * walk.steps
-    return START + steps / WALKING.get(get_task(walk.task).suite, OTHER)
+    return START + steps / SUITES[get_task(walk.task).suite].explored
