@@ -12,6 +12,7 @@ Context: TypeAlias = Literal["executed", "stream"]
 EntropyWeight: TypeAlias = Literal["full", "mixed"]
 LossAt: TypeAlias = Literal["state", "next"]
 Goals: TypeAlias = Literal["all", "true"]
+HindsightGoals: TypeAlias = Literal["all", "unmet"]
 TDValue: TypeAlias = Literal["sampled", "expected", "policy", "best"]
 Until: TypeAlias = Literal["steps", "reward"]
 WarmupBy: TypeAlias = Literal["method", "uniform"]
@@ -28,6 +29,7 @@ STANDARD: dict[str, Any] = {
     "catch_up": 1,
     "head_start": 0,
     "hindsight_until": "steps",
+    "hindsight_goals": "all",
     "critic_norm": False,
     "td_value": "sampled",
     "mixing_goals": "all",
@@ -75,6 +77,9 @@ class Schedule:
         hindsight: for each true goal this many achieved later in the episode; by
             default what suits method and suite (see docs/methods/sfp.md).
         hindsight_until: `reward` stops relabelling goals at the first reward.
+        hindsight_goals: `unmet` leaves out goals that are met already when the action
+            is taken, as an object that nobody has touched meets them; `all` leaves out
+            none (sfp-quick: `unmet`, but `all` on point-mazes).
         capacity: time steps kept in the replay (500,000; of images 200,000).
         eval_every: steps between two evaluations.
         eval_episodes: test episodes per evaluation, always the same seeds.
@@ -104,6 +109,7 @@ class Schedule:
     gamma: float = 0.99
     hindsight: float | None = None
     hindsight_until: Until | None = None
+    hindsight_goals: HindsightGoals | None = None
     capacity: int | None = None
     eval_every: int = 4_000
     eval_episodes: int = 10
@@ -129,6 +135,7 @@ class Schedule:
         _one_of(WarmupBy, warmup_by=self.warmup_by)
         _one_of(Until, warmup_until=self.warmup_until, update_from=self.update_from)
         _one_of(Until, hindsight_until=self.hindsight_until)
+        _one_of(HindsightGoals, hindsight_goals=self.hindsight_goals)
         if self.steps < self.batch:
             raise SfpError(
                 f"expected steps of at least a batch ({self.batch}), received "

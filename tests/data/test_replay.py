@@ -391,6 +391,37 @@ def test_future_goals_are_uniform_over_the_rest_of_the_episode():
             assert stats.chisquare(counts).pvalue > 0.001
 
 
+@pytest.mark.parametrize("met", [0.0, 1.0, 5.0])
+def test_goals_that_are_met_already_can_be_left_out(met):
+    """An object is moved once, at t = 4; met or not pays `met` or one less."""
+
+    def rewards(reached, wanted):
+        return (met - (reached != wanted))[:, 0]
+
+    def step(t):
+        where, none = np.float32([t >= 4]), np.zeros(0, np.float32)
+        return TimeStep(np.float32([t]), where, np.float32([9]), none)
+
+    sizes = Sizes(obs=1, action=1, goal=1)
+    replay = EpisodeReplay(
+        100, sizes, n_step=1, gamma=0.9, hindsight=4.0, unmet=True, reward=rewards
+    )
+    replay.begin(step(0))
+    for t in range(8):
+        replay.add(np.zeros(1, np.float32), met - 1, step(t + 1), terminated=False)
+    batch = replay.sample(np.random.default_rng(0), (40_000,))
+    t, goal = joined(batch.obs).T
+    later = np.asarray(batch.relabelled, bool)
+    np.testing.assert_array_equal(goal, np.where(later, 1.0, 9.0))
+    assert not later[t >= 4].any()
+    for now in range(4):
+        possible = 5 / (8 - now)  # the steps 4 to 8, of all that come
+        share = later[t == now].mean()
+        assert share == pytest.approx(0.8 * possible, abs=0.04)
+    pays = np.where(later, met - (t + 1 < 4), met - 1)
+    np.testing.assert_allclose(batch.reward, pays)
+
+
 class Pieces:
     """What a checkpoint does: pieces that overlap by one moment."""
 

@@ -234,6 +234,7 @@ def make_replay(
         n_step=schedule.n_step,
         gamma=schedule.gamma,
         hindsight=schedule.hindsight or 0.0,
+        unmet=schedule.hindsight_goals == "unmet",
         reward=environment.rewards if environment.has_goals else None,
         **options,
     )

@@ -279,8 +279,12 @@ METHODS: dict[str, Method] = {
             "critic_norm": True,
             "td_value": "best",
             "mixing_goals": "true",
+            "hindsight_goals": "unmet",
         },
-        by_suite={**THE_PAPERS.by_suite, "point-maze": {"frontier": 50}},
+        by_suite={
+            **THE_PAPERS.by_suite,
+            "point-maze": {"frontier": 50, "hindsight_goals": "all"},
+        },
     ),
     "sac-warm": Method(
         _warm,

@@ -54,6 +54,7 @@ class RLPD(SAC):
             n_step=schedule.n_step,
             gamma=schedule.gamma,
             hindsight=schedule.hindsight or 0.0,
+            unmet=schedule.hindsight_goals == "unmet",
         )
         return make_replay(
             self, schedule, environment, kind=HalfReplay, demonstrations=filled

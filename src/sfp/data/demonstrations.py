@@ -48,6 +48,7 @@ def fill_replay(
     n_step: int,
     gamma: float,
     hindsight: float,
+    unmet: bool = False,
 ) -> EpisodeReplay:
     """A replay of whole recorded episodes, with observations and goals.
 
@@ -64,6 +65,7 @@ def fill_replay(
         n_step=n_step,
         gamma=gamma,
         hindsight=hindsight,
+        unmet=unmet,
         reward=reward,
         moving_goals=True,
     )

@@ -61,6 +61,7 @@ class EpisodeReplay:
         n_step: rewards to sum before the critic is asked.
         gamma: discount per step.
         hindsight: for each true goal, this many that the episode achieved later.
+        unmet: leave out those of them that are met already at the time.
         reward: needed for hindsight.
         moving_goals: whether goals change within an episode, as those of recordings do;
             rewards are then computed for the one goal of a transition.
@@ -74,6 +75,7 @@ class EpisodeReplay:
         n_step: int = 1,
         gamma: float = 0.99,
         hindsight: float = 0.0,
+        unmet: bool = False,
         reward: Reward | None = None,
         moving_goals: bool = False,
     ):
@@ -89,6 +91,7 @@ class EpisodeReplay:
         self.capacity, self.sizes = capacity, sizes
         self.n_step, self.gamma = n_step, gamma
         self.hindsight, self._reward = hindsight, reward
+        self._unmet = unmet
         self.computes_rewards = bool(hindsight) or moving_goals
         self.checks_rewards = bool(hindsight)  # against those of the environment
         self.columns = {
@@ -294,7 +297,13 @@ class EpisodeReplay:
             relabelled = rng.random(len(t)) < share
             chosen = np.flatnonzero(relabelled)
             future = rng.integers(t[chosen] + 1, last[chosen] + 1)
-            goal[chosen] = self._at("achieved", future)
+            later = self._at("achieved", future)
+            if self._unmet and self._reward:
+                met = self._reward(self._at("achieved", t[chosen]), later)
+                new = met < self._reward(later, later)
+                relabelled[chosen[~new]] = False
+                chosen, later = chosen[new], later[new]
+            goal[chosen] = later
         return goal, relabelled
 
     def _returns(
