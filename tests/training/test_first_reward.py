@@ -60,7 +60,7 @@ class Watched(SAC):
         return Memory(np.zeros((0, 1), np.float32))
 
 
-def watch(monkeypatch, env, **settings):
+def watch(monkeypatch, env, *, exact=True, **settings):
     """The phases of all steps and, per iteration, how many rounds of updates."""
     schedule = settle(Schedule(**BASE | settings), {})
     environment, test = Environment(env), Environment(Late())
@@ -77,7 +77,7 @@ def watch(monkeypatch, env, **settings):
         return learn
 
     monkeypatch.setattr(loop, "compile_updates", counting)
-    monkeypatch.setattr(Environment, "check_seed", lambda self: True)
+    monkeypatch.setattr(Environment, "check_seed", lambda self: exact)
     replay = agent.replay(schedule, environment)
     loop.train(
         agent, environment, test, replay, Log(None, ()), schedule=schedule, seed=0
@@ -173,6 +173,26 @@ class Recorded(gym.Wrapper):
     def step(self, action):
         self.actions.append(np.array(action))
         return super().step(action)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_who_has_learned_nothing_is_not_tested_again(monkeypatch, exact):
+    """The reward comes at 480: tests at 100 to 400 would be the same."""
+    begun, wrote, play = [], [], loop.evaluate
+
+    def evaluate(*given):
+        row, played = play(*given)
+        begun.append(row)
+        return row | {"eval/mean_reward": float(len(begun))}, played
+
+    monkeypatch.setattr(loop, "evaluate", evaluate)
+    monkeypatch.setattr(Log, "write", lambda self, *given: wrote.append(given))
+    schedule = dict(update_from="reward", eval_every=100)
+    watch(monkeypatch, Late(at=480), exact=exact, **schedule)
+    rows = [(at, row["eval/mean_reward"]) for kind, at, row in wrote if kind == "eval"]
+    assert [at for at, _ in rows] == list(range(100, 1001, 100))
+    again = [1, 1, 1, 1, 2, 3, 4, 5, 6, 7] if exact else list(range(1, 11))
+    assert [number for _, number in rows] == again
 
 
 def test_goals_are_relabelled_until_the_first_reward(monkeypatch):

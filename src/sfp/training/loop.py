@@ -22,7 +22,7 @@ from sfp.envs.vector import Alone, Environments
 from sfp.errors import Interrupted, SfpError
 from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import evaluate
-from sfp.training.log import AS_MIXTURE, Clock, Log
+from sfp.training.log import AS_MIXTURE, Clock, Log, Row
 from sfp.training.rollout import Rollout
 from sfp.training.verdict import solved_at
 
@@ -73,6 +73,7 @@ def train(
         state = agent.prepare(state, prepare_key)
         rollout.exact = environment.check_seed()
     log.open(rollout.step)
+    tested: Row = {}
     learn, clock = compile_updates(agent), Clock(rollout.step, log.seconds)
 
     def save() -> None:
@@ -100,6 +101,7 @@ def train(
             owed = max(owed, -(-(schedule.head_start or 0) // updates))
         rounds = 0 if waits or not begun else min(owed, schedule.catch_up or 1)
         owed -= rounds
+        tested = {} if rounds or not rollout.exact else tested
         for number in range(rounds):
             rng = np.random.default_rng([seed, 2, step, *([number] if number else [])])
             batches = replay.sample(rng, (updates, schedule.batch))
@@ -113,14 +115,10 @@ def train(
             log.write("train", step, rollout.summary())
             log.write("timing", step, clock.read(step))
         if _passed(step, schedule.eval_every, schedule.iteration):
-            actor = jax.tree.map(np.asarray, agent.actor(state))
-            count, controller = schedule.eval_episodes, agent.controller(actor)
-            row, _ = evaluate(test_environment, controller, count)
-            if isinstance(agent, Mixes) and agent.tests_mixture:
-                acts = AsItActs(agent.each_step, actor)
-                beside, _ = evaluate(test_environment, acts, count)
-                row |= {AS_MIXTURE[name]: value for name, value in beside.items()}
-            log.write("eval", step, row)
+            # Who has learned nothing since would do the same in the same episodes.
+            count = schedule.eval_episodes
+            tested = tested or _test(agent, state, test_environment, count)
+            log.write("eval", step, tested)
         progress(step)
         if done():
             break
@@ -131,6 +129,17 @@ def train(
             save()
     save()
     return state
+
+
+def _test(agent: Agent, state: Any, environment: Environment, episodes: int) -> Row:
+    """A row of eval.csv: the policy alone and, of a mixture, also as it acts."""
+    actor = jax.tree.map(np.asarray, agent.actor(state))
+    row, _ = evaluate(environment, agent.controller(actor), episodes)
+    if isinstance(agent, Mixes) and agent.tests_mixture:
+        acts = AsItActs(agent.each_step, actor)
+        beside, _ = evaluate(environment, acts, episodes)
+        row |= {AS_MIXTURE[name]: value for name, value in beside.items()}
+    return row
 
 
 def begin_state(agent: Agent, key: PRNGKeyArray) -> Any:
