@@ -24,15 +24,15 @@ demo: $(READY)
 	@$(DEMO) $(BIN)/sfp collect room --episodes 2000
 	@echo "2. Learn a prior from its actions alone ..."
 	@$(DEMO) $(BIN)/sfp fit sfp/room/scripted-v0 --model mixture --epochs 20 --out demo/my-prior
-	@echo "3. How far does the prior get by itself?"
-	@$(DEMO) $(BIN)/sfp explore room-large --prior demo/my-prior --out demo
-	@echo "4. Learn a maze with it and, beside it, with SAC alone (demo/sac.log) ..."
-	@$(BIN)/sfp train maze --method sac --seed 1 --steps 60000 --eval-every 500 --out demo/sac > demo/sac.log 2>&1 & \
+	@echo "3. Learn a maze with it. Beside it: how far does the prior get by itself? Then SAC alone (demo/sac.log) ..."
+	@($(DEMO) $(BIN)/sfp explore room-large --prior demo/my-prior --out demo > demo/explore.log 2>&1; \
+	  exec $(BIN)/sfp train maze --method sac --width 128 --seed 1 --steps 60000 --eval-every 500 --out demo/sac > demo/sac.log 2>&1) & \
 	  baseline=$$!; trap 'kill $$baseline 2> /dev/null' INT TERM; \
-	  $(BIN)/sfp train maze --prior demo/my-prior --seed 1 --steps 60000 --until-solved --eval-every 500 --out demo/sfp; done=$$?; \
+	  $(BIN)/sfp train maze --prior demo/my-prior --width 128 --seed 1 --steps 60000 --until-solved --eval-every 500 --out demo/sfp; done=$$?; \
 	  kill $$baseline 2> /dev/null; wait $$baseline; exit $$done
-	@$(BIN)/sfp curves demo/sfp demo/sac --out demo
-	@$(BIN)/sfp evaluate demo/sfp --episodes 1 --video demo/maze.mp4
+	@cat demo/explore.log
+	@$(BIN)/sfp evaluate demo/sfp --episodes 1 --video demo/maze.mp4 > demo/evaluate.log 2>&1 & \
+	  $(BIN)/sfp curves demo/sfp demo/sac --out demo && wait $$!
 	@$(BIN)/sfp report demo --out demo/report.html > demo/report.log
 	@echo "Done: open demo/report.html in a browser; demo/maze.mp4 shows the policy."
 
