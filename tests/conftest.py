@@ -17,6 +17,8 @@ os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICKLY}"
 
 from jaxtyping import install_import_hook  # noqa: E402
 
+from checked import CHECKED  # noqa: E402
+
 # One thread for JAX, as `--threads 1` gives. The import hook below imports JAX itself,
 # so that `use_threads` would come too late.
 cores = os.sched_getaffinity(0)
@@ -28,11 +30,6 @@ for thread in os.listdir("/proc/self/task"):
     with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
         os.sched_setaffinity(int(thread), cores)
 
-# Where arrays are annotated. The grid, the reports and the command line have none, and
-# checked calls are slow.
-STAGES = ("nets", "noise", "envs", "data", "priors")
-STAGES += ("exploration", "agents", "training")
-CHECKED = [*(f"sfp.{stage}" for stage in STAGES), "sfp.report.html.film"]
 hook = install_import_hook(CHECKED, "beartype.beartype")
 hook.__enter__()
 

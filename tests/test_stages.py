@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import sfp
-from conftest import CHECKED
+from checked import CHECKED
 
 ROOT = Path(sfp.__file__).parent
 STAGES = (
