@@ -298,7 +298,7 @@ class EpisodeReplay:
             chosen = np.flatnonzero(relabelled)
             future = rng.integers(t[chosen] + 1, last[chosen] + 1)
             later = self._at("achieved", future)
-            if self._unmet and self._reward:
+            if self._unmet and self._reward and len(chosen):
                 met = self._reward(self._at("achieved", t[chosen]), later)
                 new = met < self._reward(later, later)
                 relabelled[chosen[~new]] = False
