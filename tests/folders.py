@@ -34,6 +34,7 @@ def make_run(
     level: float = 100.0,
     solves_at: int | None = 300,
     finished: bool = True,
+    first_reward: int | None = None,
     policy: bool = False,
     **settings: object,
 ) -> Path:
@@ -57,6 +58,7 @@ def make_run(
         save_policy(folder, task)
     if finished:
         end = {"step": steps, "solved_at": solves_at, "exact": True}
+        end |= {} if first_reward is None else {"first_reward": first_reward}
         (folder / "finished.json").write_text(json.dumps(end))
     sign(folder)
     return folder

@@ -22,7 +22,9 @@ from sfp.report.groups import (
     find_budgets,
     group_runs,
 )
+from sfp.report.records import RunRecord, summarise
 from sfp.report.stats import PAPER, Estimate, Protocol, estimate, iqm, mean
+from sfp.report.times import Times, find_times
 
 STATISTICS = {"mean": mean, "IQM": iqm}
 OURS = ("sfp", "sfp-quick")
@@ -88,6 +90,7 @@ class Comparison:
         panels: curves by task and metric.
         averaged: the tasks that are averaged over.
         overall: curves over those tasks, by statistic; empty for a single one.
+        times: when tasks were solved, of runs that were to end there.
         totals: final return over those tasks, by statistic, then label.
         reference: the label that others are compared with.
         against: the result of that comparison, by label.
@@ -102,6 +105,7 @@ class Comparison:
     averaged: tuple[str, ...]
     overall: dict[str, list[Curve]]
     finals: list[Final]
+    times: list[Times]
     totals: dict[str, dict[str, Estimate]]
     reference: str
     against: dict[str, Checked]
@@ -189,6 +193,7 @@ def compare(
         averaged=averaged,
         overall=_overall(whole, rng, protocol),
         finals=[_final(group, rng, protocol) for group in groups if group.scored],
+        times=find_times([summarise(run) for run in _timed(groups)], reference),
         totals={
             name: {
                 label: estimate(
@@ -301,6 +306,11 @@ def _final(group: Group, rng: np.random.Generator, protocol: Protocol) -> Final:
         min(run.steps for run in group.runs),
         group.finished,
     )
+
+
+def _timed(groups: Sequence[Group]) -> list[RunRecord]:
+    """Runs that were to end when they had solved their task, where all were."""
+    return [r for g in groups if all(r.until_solved for r in g.runs) for r in g.scored]
 
 
 def _whole(

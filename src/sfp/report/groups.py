@@ -24,6 +24,8 @@ from sfp.training.verdict import as_mixture, solved_at
 Line = tuple[np.ndarray, np.ndarray]
 """Steps and values of one run."""
 
+NOTHING: Line = np.zeros(0), np.zeros(0)
+
 DRAWN = range(1, 9)
 """The priors of a mixture, at most, that have a panel each."""
 
@@ -50,8 +52,10 @@ METRICS = {
         "eval", AS_MIXTURE["eval/success_rate"], "Test success as the mixture"
     ),
     **{f"prior-{k}": Metric("train", f"mixing/{k}", f"λ of prior {k}") for k in DRAWN},
+    "solved": Metric("eval", "", "Share of runs that have solved it"),
 }
-"""What is drawn of runs that have it; a mixture is also tested as it acts."""
+"""What is drawn of runs that have it; a mixture is also tested as it acts. `solved` has
+no column: it follows from the evaluations, and is for runs that end when solved."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +171,8 @@ def curve(
     group: Group, metric: str, rng: np.random.Generator, protocol: Protocol
 ) -> Curve | None:
     """A group's smoothed mean with its interval; None if it has no such metric."""
+    if metric == "solved":
+        return _solved_curve(group)
     steps, values = group.shared(metric)
     if not len(steps):
         return None
@@ -175,6 +181,20 @@ def curve(
         values = _smoothed(values, protocol)
     found = estimate([values], rng, protocol=protocol)
     return Curve(group.label, steps, found, dict(sorted(every.items())))
+
+
+def _solved_curve(group: Group) -> Curve | None:
+    """The share of runs that have solved the task; one that ended stays as it was."""
+    lines = group.lines("solved")
+    if not lines:
+        return None
+    steps = np.unique(np.concatenate([own for own, _ in lines.values()]))
+    rows = [
+        values[np.maximum(np.searchsorted(own, steps, side="right") - 1, 0)]
+        for own, values in lines.values()
+    ]
+    found = Estimate(np.mean(rows, axis=0), None, None, len(rows))
+    return Curve(group.label, steps, found, {})
 
 
 def _smoothed(values: np.ndarray, protocol: Protocol) -> np.ndarray:
@@ -232,6 +252,10 @@ def aggregate(
 
 
 def line(run: RunRecord, metric: str) -> Line:
+    if metric == "solved":
+        steps = np.array([row["step"] or 0 for row in run.eval], float)
+        when = np.inf if run.solved_at is None else run.solved_at
+        return (steps, (steps >= when) * 1.0) if run.until_solved else NOTHING
     chosen = METRICS[metric]
     rows = run.eval if chosen.table == "eval" else run.train
     steps, found = column(rows, chosen.column)

@@ -13,7 +13,8 @@ from sfp.report.stats import shown
 
 def save_markdown(found: Comparison, path: Path) -> Path | None:
     """Write the tables of a comparison; None if there is nothing in them."""
-    tables = [table for table in (finals(found), claims(found)) if table]
+    ended = times(found) if found.times else finals(found)
+    tables = [table for table in (ended, claims(found)) if table]
     if not tables:
         return None
     with atomic_file(path) as draft:
@@ -37,6 +38,30 @@ def finals(found: Comparison) -> str:
     return table(
         ["method", *found.tasks, *([f"mean over {over}"] if over else [])], rows
     )
+
+
+def times(found: Comparison) -> str:
+    """When runs had solved their tasks; p is that of the reference being sooner."""
+    rows = [
+        [
+            one.task,
+            one.label,
+            f"{one.solved} of {len(one.each)}",
+            *(_steps(n) for n in (one.median, one.ninetieth, one.first, one.after)),
+            ", ".join(f"{value:.2f}" for value in one.mixing or ()) or "-",
+            one.listed,
+            "-" if one.p is None else f"{one.p:.2g}",
+        ]
+        for one in found.times
+    ]
+    head = ["task", "method", "solved", "solved at, median", "90th percentile"]
+    head += ["first reward, median", "from there to solved, median"]
+    head += ["λ at the first reward, when solved, at the end"]
+    return table([*head, "solved at (thousand steps), seed by seed", "p"], rows)
+
+
+def _steps(count: float | None) -> str:
+    return "-" if count is None else f"{count:,.0f}"
 
 
 def claims(found: Comparison) -> str:

@@ -31,8 +31,8 @@ def save_figures(found: Comparison, folder: Path) -> list[Path]:
     """Write every figure of a comparison as PNG and SVG, and its tables as CSV.
 
     `curves.csv` holds what is drawn, `runs.csv` every evaluation of every run,
-    `summary.csv` a line per run, `final.csv` and `claims.csv` the report's tables,
-    and `tables.md` those for reading.
+    `summary.csv` a line per run, `final.csv`, `times.csv` and `claims.csv` the report's
+    tables, and `tables.md` those for reading.
     """
     with mpl.rc_context({"text.parse_math": False}):  # a task may have a $ in its name
         figures = {
@@ -58,6 +58,7 @@ def save_figures(found: Comparison, folder: Path) -> list[Path]:
         "runs": [row for run in runs for row in tidy(run)],
         "summary": [summarise(run) for run in runs],
         "final": final_rows(found),
+        "times": [times.row() for times in found.times],
         "claims": claim_rows(found),
     }
     files += [

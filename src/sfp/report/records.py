@@ -66,9 +66,13 @@ class RunRecord:
         return "is running" if self.running else "was stopped"
 
     @property
+    def until_solved(self) -> bool:
+        """Whether it was to end when its task was solved."""
+        return self.settings.get("until_solved") is True
+
+    @property
     def ended_solved(self) -> bool:
-        """Whether it ended because its task was solved."""
-        return self.settings.get("until_solved") is True and self.solved_at is not None
+        return self.until_solved and self.solved_at is not None
 
     @property
     def label(self) -> str:
@@ -173,8 +177,21 @@ def summarise(run: RunRecord) -> dict[str, Any]:
         "return": last.get("eval/mean_reward"),
         "success": last.get("eval/success_rate"),
         "mixing": mixing[-1] if mixing else None,
+        **_on_the_way(run),
         **_as_mixture(run),
         "finished": run.end is not None,
+    }
+
+
+def _on_the_way(run: RunRecord) -> dict[str, Any]:
+    """λ of a run that ended solved, as it was logged last before, or first."""
+    steps, values = column(run.train, "mixing/mean")
+    if not (steps and run.ended_solved and run.first_reward and run.solved_at):
+        return {}
+    moments = {"mixing_first": run.first_reward, "mixing_solved": run.solved_at}
+    return {
+        name: values[max(0, sum(step <= moment for step in steps) - 1)]
+        for name, moment in moments.items()
     }
 
 

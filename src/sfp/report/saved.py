@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from sfp.documents import read_json
 from sfp.errors import SfpError
 from sfp.files import write_json
 from sfp.report.experiment import FORMAT, Section, check_inside, read_experiment
@@ -24,10 +25,11 @@ def save_section(section: Section, folder: Path) -> Path:
     """Write what the tables of a section do not say: its claims, and who made it."""
     words = ("name", "title", "claim", "command")
     about = {"format": FORMAT} | {word: getattr(section, word) for word in words}
-    claims = [asdict(claim) for claim in section.claims]
-    return write_json(
-        folder / SAVED, about | {"aggregate": list(section.tasks), "claims": claims}
-    )
+    about["aggregate"] = list(section.tasks)
+    about["claims"] = [asdict(claim) for claim in section.claims]
+    if section.runs and all(run.until_solved for run in section.runs):
+        about["until_solved"] = True
+    return write_json(folder / SAVED, about)
 
 
 def read_section(root: Path, path: Path, warnings: list[str]) -> Section:
@@ -41,7 +43,10 @@ def read_section(root: Path, path: Path, warnings: list[str]) -> Section:
         with file.open(newline="", encoding="utf-8") as text:
             tables[name] = list(csv.DictReader(text))
     try:
-        return replace(section, runs=tuple(_runs(path.parent, **tables)))
+        ended = read_json(path, "").get("until_solved") is True
+        settings = {"until_solved": True} if ended else {}
+        runs = [replace(run, settings=settings) for run in _runs(path.parent, **tables)]
+        return replace(section, runs=tuple(runs))
     except (KeyError, TypeError, ValueError) as error:
         raise SfpError(
             f"its tables are damaged ({error}): expected what `sfp report --figures` "
@@ -67,7 +72,9 @@ def _runs(
             logged |= _numbers(row, MIXING)
     found = []
     for row in summary:
-        (task, label, seed), ended = _key(row), row["finished"] == "True"
+        (task, label, seed), end = _key(row), {"step": int(row["steps"])}
+        if row.get("first_reward"):
+            end["first_reward"] = int(row["first_reward"])
         found.append(
             RunRecord(
                 folder / f"{task}-{label}-s{seed}",
@@ -78,7 +85,7 @@ def _runs(
                 list(lines.get(_key(row), {}).values()),
                 tests.get(_key(row), []),
                 name=label,
-                end={"step": int(row["steps"])} if ended else None,
+                end=end if row["finished"] == "True" else None,
             )
         )
     return found

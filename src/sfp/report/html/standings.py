@@ -27,7 +27,8 @@ VERDICTS = {"holds": "good", "does not": "bad"}
 
 
 def standings(found: Comparison, stem: str) -> str:
-    made = _finals(found, stem) + _bars(found, stem) + _against(found, stem)
+    made = _times(found, stem) + _finals(found, stem)
+    made += _bars(found, stem) + _against(found, stem)
     return _claims(found, stem) + made
 
 
@@ -133,6 +134,19 @@ def _finals(found: Comparison, stem: str) -> str:
         ]
         made += table(over, raw=["95 % interval", "95 % interval "])
     return made
+
+
+def _times(found: Comparison, stem: str) -> str:
+    """Which runs solved their task when, if they were to end there."""
+    if not found.times:
+        return ""
+    rows = [one.row() for one in found.times]
+    return (
+        f"<h3>Time until solved {csv_link(rows, f'{stem}-times')}</h3>"
+        "<p>Steps, medians over runs; a run that did not solve its task counts as its "
+        f"last step. p: that chance alone makes {escape(found.reference)} so much "
+        f"sooner, not corrected.</p>{table(rows, by='task')}"
+    )
 
 
 def _bars(found: Comparison, stem: str) -> str:
