@@ -28,6 +28,7 @@ STANDARD: dict[str, Any] = {
     "update_from": "steps",
     "catch_up": 1,
     "head_start": 0,
+    "n_step": 10,
     "hindsight_until": "steps",
     "hindsight_goals": "all",
     "critic_norm": False,
@@ -72,7 +73,8 @@ class Schedule:
         envs: environments that are stepped together; each has an equal share of every
             iteration and of the replay.
         batch: transitions per update.
-        n_step: rewards summed before the critic is asked.
+        n_step: rewards summed before the critic is asked (10; sfp-quick on gym-mujoco:
+            3, as ten steps are a gait).
         gamma: discount per step.
         hindsight: for each true goal this many achieved later in the episode; by
             default what suits method and suite (see docs/methods/sfp.md).
@@ -105,7 +107,7 @@ class Schedule:
     update_every: int = 1
     envs: int = 1
     batch: int = 100
-    n_step: int = 10
+    n_step: int | None = None
     gamma: float = 0.99
     hindsight: float | None = None
     hindsight_until: Until | None = None
@@ -119,10 +121,11 @@ class Schedule:
     solved_at: float | None = None
 
     def __post_init__(self):
-        counts = ("steps", "iteration", "envs", "batch", "n_step", "eval_every")
+        counts = ("steps", "iteration", "envs", "batch", "eval_every")
         counts += ("eval_episodes", "log_every", "checkpoint_every")
         at_least(1, **{name: getattr(self, name) for name in counts})
         at_least(1, update_every=self.update_every)
+        at_least(1, n_step=1 if self.n_step is None else self.n_step)
         if self.update_every > self.iteration:
             raise SfpError(
                 f"expected update_every of at most an iteration ({self.iteration}), "
@@ -221,7 +224,7 @@ class Mixture:
         mixing_depth: hidden layers of Λ.
         mixing_gradient_scale: Λ's gradients are scaled by this in front of Adam, whose
             ε of 1e-8 then dominates: it acts like plain descent with a small step. By
-            default 1e-9, and 1e-7 on gym-mujoco (the paper).
+            default 1e-9, and for the paper's sfp 1e-7 on gym-mujoco.
         mixing_fixed: keep λ at this value instead of learning Λ.
         mixing_loss_at: where Λ's loss is taken: `state` is s_t (the paper), `next` is
             s_{t+n} (the authors' code).

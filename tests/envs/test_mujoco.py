@@ -104,16 +104,20 @@ def test_signed_and_backwards():
 
 
 @pytest.mark.parametrize(
-    ("method", "alpha", "scale"),
-    [("sfp", 0.005, 1e-7), ("sfp-quick", 0.005, 1e-7), ("sac", 0.2, 1e-9)],
+    ("method", "alpha", "scale", "n_step"),
+    [
+        ("sfp", 0.005, 1e-7, 10),
+        ("sfp-quick", 0.005, 1e-9, 3),
+        ("sac", 0.2, 1e-9, 10),
+    ],
 )
-def test_the_papers_settings_are_the_suites_defaults(method, alpha, scale):
+def test_the_papers_settings_are_the_suites_defaults(method, alpha, scale, n_step):
     given = Given(Schedule(), Networks(), Mixture())
     here = Environment(make_env("swimmer:bias=0.1"))
     filled = fill(given, method, METHODS[method], here, "default")
     assert filled.networks.alpha == alpha
     assert filled.mixture.mixing_gradient_scale == scale
-    assert filled.schedule.hindsight == 0.0
+    assert (filled.schedule.hindsight, filled.schedule.n_step) == (0.0, n_step)
     maze = fill(given, method, METHODS[method], Environment(make_env("maze")), "paper")
     assert maze.mixture.mixing_gradient_scale == 1e-9
 

@@ -467,6 +467,25 @@ def test_locomotion_is_a_grid_of_thresholds_and_changes():
         make_plan("transfer", "gym-mujoco")
 
 
+def test_gaits_compare_what_priors_remember(tmp_path):
+    given = Overrides(tasks=("halfcheetah",), seeds=(20,))
+    plan = make_plan("gaits", "gym-mujoco", overrides=given)
+    seen = {
+        entry.name: (entry.cell.prior.model, entry.cell.prior.past_actions)
+        for entry in plan.entries
+        if entry.cell.prior
+    }
+    assert seen == {
+        "quick-32": ("memory", 32),
+        "quick-10": ("realnvp", 10),
+        "sfp-quick": ("realnvp", 1),
+        "sfp": ("realnvp", 1),
+    }
+    held = json.loads(write_manifest(tmp_path, plan, {}).read_text())
+    assert {tuple(claim["tasks"]) for claim in held["claims"]} == {("halfcheetah",)}
+    assert {claim["better"] for claim in held["claims"]} == {"SFP-quick, 32 actions"}
+
+
 def test_claims_of_locomotion_are_about_disturbed_tasks_or_others(tmp_path):
     given = Overrides(tasks=("ant", "ant:bias=0.1"), seeds=(0,))
     plan = make_plan("biased", "gym-mujoco", overrides=given)

@@ -9,7 +9,7 @@ from folders import make_run
 from sfp.cli import main
 from sfp.report import plots
 from sfp.report.comparison import compare
-from sfp.report.markdown import times as markdown
+from sfp.report.markdown import times_table
 from sfp.report.results import read_results
 
 
@@ -67,7 +67,7 @@ def test_the_share_of_runs_that_have_solved_it(found):
 
 
 def test_markdown_has_a_row_each(found):
-    *_, ours, theirs = markdown(found).splitlines()
+    *_, ours, theirs = times_table(found.times).splitlines()
     assert ours == (
         "| maze | sfp | 3 of 3 | 400 | 480 | 150 | 250 | 0.95, 0.05, 0.05 | "
         "0.3, 0.4, 0.5 | - |"

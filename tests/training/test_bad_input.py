@@ -9,7 +9,7 @@ from gymnasium.wrappers import TransformObservation
 
 import sfp
 from environments import SMALL, Drift, Reach, make_prior, maze
-from sfp.config import CAPACITY, Schedule
+from sfp.config import CAPACITY, Schedule, settle
 from sfp.envs.adapter import Environment, make_env
 from sfp.envs.registry import suite_of
 from sfp.errors import SfpError
@@ -319,6 +319,6 @@ def test_defaults_follow_the_suite_however_the_environment_is_named(tmp_path):
 
 def test_the_paper_is_the_default():
     """Tables of the appendix."""
-    paper = Schedule()
+    paper = settle(Schedule(), {})
     assert (paper.batch, paper.n_step, CAPACITY) == (100, 10, 500_000)
     assert sfp.train.__wrapped__ is train  # pyright: ignore

@@ -231,7 +231,7 @@ def make_replay(
     return kind(
         schedule.kept,
         sizes,
-        n_step=schedule.n_step,
+        n_step=schedule.n_step or 1,
         gamma=schedule.gamma,
         hindsight=schedule.hindsight or 0.0,
         unmet=schedule.hindsight_goals == "unmet",

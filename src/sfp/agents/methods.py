@@ -282,7 +282,7 @@ METHODS: dict[str, Method] = {
             "hindsight_goals": "unmet",
         },
         by_suite={
-            **THE_PAPERS.by_suite,
+            "gym-mujoco": {"n_step": 3},
             "point-maze": {"frontier": 50, "hindsight_goals": "all"},
         },
     ),

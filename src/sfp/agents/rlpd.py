@@ -51,7 +51,7 @@ class RLPD(SAC):
             self.demonstrations,
             part=achieved_part(environment),
             reward=environment.rewards,
-            n_step=schedule.n_step,
+            n_step=schedule.n_step or 1,
             gamma=schedule.gamma,
             hindsight=schedule.hindsight or 0.0,
             unmet=schedule.hindsight_goals == "unmet",

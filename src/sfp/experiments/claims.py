@@ -276,6 +276,15 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
             for cell in ("sfp-half", "sac-half")
         ),
     ),
+    "gaits": tuple(
+        Claim(f"(not in the paper) {text}", "quick-32", cell)
+        for text, cells in (
+            ("SFP learns with a prior where noise does not", ("sac-pink", "sac")),
+            ("memory helps", ("quick-10", "sfp-quick")),
+            ("SFP-quick with memory beats the paper's SFP with one action", ("sfp",)),
+        )
+        for cell in cells
+    ),
     "biased": (
         Claim(
             "SFP keeps its return under bias where PARROT-state drops",

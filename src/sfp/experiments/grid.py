@@ -270,6 +270,21 @@ EXPERIMENTS: dict[str, Experiment] = {
         suites=("point-maze", "meta-world"),
         levels={"small": PIXELS, "paper": PIXELS},
     ),
+    "gaits": Experiment(
+        "Learning to walk with a prior that remembers (not in the paper)",
+        "A gait is a pattern over many joints and time steps. A prior that remembers "
+        "it meets rewards that noise does not, and SFP learns from them.",
+        {
+            "quick-32": "SFP-quick, 32 actions",
+            "quick-10": "SFP-quick, 10 actions",
+            "sfp-quick": "SFP-quick, 1 action",
+            "sfp": "SFP, 1 action",
+            "sac-pink": "SAC-pink",
+            "sac": "SAC",
+        },
+        seeds=5,
+        suites=("gym-mujoco",),
+    ),
     "biased": Experiment(
         "Biased downstream learning (locomotion)",
         "Without bias PARROT-state does best; as the bias grows, its return drops "

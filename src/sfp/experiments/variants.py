@@ -97,6 +97,9 @@ VARIANTS: dict[str, Variant] = {
     "quick-sampled": _quick(td_value="sampled"),
     "quick-no-her": _quick(**NO_HER),
     "quick-all-goals": _quick(mixing_goals="all"),
+    # what a prior remembers of a gait
+    "quick-32": Variant(QUICK, {"model": "memory", "past_actions": 32}),
+    "quick-10": Variant(QUICK, {"past_actions": 10}),
     # from images, with half the updates: with them, an update costs six times as much
     "sfp-half": Variant("sfp", {}, settings=HALF),
     "sac-half": Variant("sac", settings=HALF),

@@ -9,11 +9,12 @@ from sfp.files import atomic_file
 from sfp.report.claims import MEASURES
 from sfp.report.comparison import Comparison, Final, listed
 from sfp.report.stats import shown
+from sfp.report.times import Times
 
 
 def save_markdown(found: Comparison, path: Path) -> Path | None:
     """Write the tables of a comparison; None if there is nothing in them."""
-    ended = times(found) if found.times else finals(found)
+    ended = times_table(found.times) if found.times else finals(found)
     tables = [table for table in (ended, claims(found)) if table]
     if not tables:
         return None
@@ -40,7 +41,7 @@ def finals(found: Comparison) -> str:
     )
 
 
-def times(found: Comparison) -> str:
+def times_table(times: Sequence[Times]) -> str:
     """When runs had solved their tasks; p is that of the reference being sooner."""
     rows = [
         [
@@ -52,7 +53,7 @@ def times(found: Comparison) -> str:
             one.listed,
             "-" if one.p is None else f"{one.p:.2g}",
         ]
-        for one in found.times
+        for one in times
     ]
     head = ["task", "method", "solved", "solved at, median", "90th percentile"]
     head += ["first reward, median", "from there to solved, median"]

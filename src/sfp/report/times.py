@@ -84,7 +84,7 @@ def find_times(rows: Sequence[Mapping[str, Any]], reference: str) -> list[Times]
             p = permutation_test(*scores).more
         met = [row for row in members if row["first_reward"]]
         done = [row for row in met if row["solved_at"]]
-        known = [r for r in done if r.get("mixing_first") is not None]
+        known = [row for row in done if row.get("mixing_first") not in (None, "")]
         lambdas = [[float(row[name]) for name in MIXING] for row in known]
         found.append(
             Times(

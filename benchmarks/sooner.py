@@ -1,0 +1,144 @@
+"""The tables of docs/results/sooner.md, from the single runs of results/sooner.
+
+    python benchmarks/sooner.py [RUNS.csv]
+
+A row of the file is a run of `sfp reproduce sooner`: when it met its first reward, when
+it had solved its task, and λ on the way. Every p is one-sided, of a permutation test on
+Gehan's scores of the censored times. That of a row is not corrected; those of the last
+two tables are for their number (Holm).
+"""
+
+import csv
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from sfp.report.markdown import table, times_table
+from sfp.report.permutation import Outcome, gehan_scores, judge, permutation_test
+from sfp.report.times import Times, find_times
+
+RUNS = Path(__file__).parent.parent / "results" / "sooner" / "runs.csv"
+MAZES = ("room", "maze", "corridor")
+ARM = ("reach", "drawer-close", "window-close", "window-open")
+UNSEEN = ("maze", "corridor")
+OURS, LATE = "sfp-quick", 4_000
+RIVALS = {
+    "sfp": "`sfp`, the paper's",
+    "sac-warm": "`sac-warm`",
+    "sac-warm-quick": "`sac-warm`, its schedule",
+    "sac-kl-quick": "`sac-kl`, its schedule",
+    "sac-pink-quick": "`sac-pink`, its schedule",
+    "quick-all-goals-met": "`sfp-quick`, all goals",
+}
+PARTS = {
+    "quick-no-wait": "no wait: a warm-up of 10,000 steps",
+    "quick-no-frontier": "no frontier",
+    "quick-early": "updates from step 1,000 on, one a step",
+    "quick-no-head-start": "no head start",
+    "quick-no-catch-up": "no head start, no catching up",
+    "quick-no-norm": "no layer normalisation",
+    "quick-sampled": "the target of SFP",
+    "quick-no-her": "no hindsight",
+    "quick-all-goals": "Λ from all goals",
+}
+Found = dict[tuple[str, str], Times]
+
+
+def main() -> None:
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else RUNS
+    print("\n\n".join(tables(path)))
+
+
+def tables(path: Path) -> list[str]:
+    """Point-mazes, Meta-World, who is sooner than whom, and the parts."""
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    found = {(t.task, t.label): t for t in find_times(rows, OURS)}
+    rivals = {OURS: "`sfp-quick`"} | RIVALS
+    timed = [
+        times_table(
+            [
+                replace(found[task, cell], label=said)
+                for task in tasks
+                for cell, said in rivals.items()
+                if (task, cell) in found
+            ]
+        )
+        for tasks in (MAZES, ARM)
+    ]
+    return [*timed, compared(found, RIVALS), not_later(found), parts(found)]
+
+
+def compared(found: Found, cells: dict[str, str]) -> str:
+    """Whether ours is sooner than each on the unseen mazes, and on `room`."""
+    pairs = [
+        (cell, tasks)
+        for cell in cells
+        for tasks in (UNSEEN, ("room",))
+        if all((task, cell) in found for task in tasks)
+    ]
+    ruled = judged([sooner(found, cell, tasks) for cell, tasks in pairs])
+    rows = [
+        [cells[cell], ", ".join(tasks), runs(found, cell, tasks), *said]
+        for (cell, tasks), said in zip(pairs, ruled, strict=True)
+    ]
+    return table(["sooner than", "on", "runs a task", "p (Holm)", "verdict"], rows)
+
+
+def not_later(found: Found) -> str:
+    """Whether ours is not later than the paper's by more than so many steps."""
+    tasks = [t for t in ARM if (t, "sfp") in found]
+    ruled = judged(
+        permutation_test(
+            *gehan_scores([found[t, OURS].each - [LATE, 0]], [found[t, "sfp"].each])
+        )
+        for t in tasks
+    )
+    rows = []
+    for task, said in zip(tasks, ruled, strict=True):
+        middle = [f"{found[task, m].median:,.0f}" for m in (OURS, "sfp")]
+        rows.append([task, *middle, runs(found, "sfp", [task]), *said])
+    head = ["task", "`sfp-quick`, median", "`sfp`, median", "runs", "p (Holm)"]
+    return table([*head, f"not later by more than {LATE:,}"], rows)
+
+
+def parts(found: Found) -> str:
+    """Ours without each of its parts, on the unseen mazes."""
+    cells = [cell for cell in PARTS if all((task, cell) in found for task in UNSEEN)]
+    ruled = judged(sooner(found, cell, UNSEEN) for cell in cells)
+    rows = [["nothing: `sfp-quick`", *medians(found, OURS), "-", "-"]]
+    for cell, said in zip(cells, ruled, strict=True):
+        rows.append([PARTS[cell], *medians(found, cell), *said])
+    head = ["without"]
+    for task in UNSEEN:
+        head += [f"`{task}`, median", f"`{task}` (thousand steps; seeds 20, 21, ...)"]
+    return table([*head, "p (Holm)", "sooner with it"], rows)
+
+
+def judged(tests: Iterable[Outcome]) -> list[tuple[str, str]]:
+    """p before and after the correction, and the verdict, of each."""
+    tests = list(tests)
+    return [
+        (f"{test.more:.2g} ({adjusted:.2g})", verdict)
+        for test, (verdict, adjusted, _) in zip(tests, judge(tests), strict=True)
+    ]
+
+
+def medians(found: Found, cell: str) -> list[str]:
+    each = [found[task, cell] for task in UNSEEN]
+    return [said for one in each for said in (f"{one.median:,.0f}", one.listed)]
+
+
+def runs(found: Found, cell: str, tasks: Sequence[str]) -> str:
+    counts = {(len(found[t, OURS].each), len(found[t, cell].each)) for t in tasks}
+    return "; ".join(f"{ours} and {theirs}" for ours, theirs in sorted(counts))
+
+
+def sooner(found: Found, cell: str, tasks: Sequence[str]) -> Outcome:
+    sides = [[found[task, name].each for task in tasks] for name in (OURS, cell)]
+    return permutation_test(*gehan_scores(*sides))
+
+
+if __name__ == "__main__":
+    main()
