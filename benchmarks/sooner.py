@@ -2,10 +2,10 @@
 
     python benchmarks/sooner.py [RUNS.csv]
 
-A row of the file is a run of `sfp reproduce sooner`: when it met its first reward, when
-it had solved its task, and λ on the way. Every p is one-sided, of a permutation test on
-Gehan's scores of the censored times. That of a row is not corrected; those of the last
-two tables are for their number (Holm).
+They are printed, and written as tables.md beside the file. A row of the file is a run
+of `sfp reproduce sooner`: when it met its first reward, when it had solved its task,
+and λ on the way. Every p is one-sided, of a permutation test on Gehan's scores of the
+censored times. Those with a verdict are corrected for the rows of their table (Holm).
 """
 
 import csv
@@ -47,11 +47,13 @@ Found = dict[tuple[str, str], Times]
 
 def main() -> None:
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else RUNS
-    print("\n\n".join(tables(path)))
+    text = tables(path)
+    path.with_name("tables.md").write_text(text, encoding="utf-8")
+    print(text, end="")
 
 
-def tables(path: Path) -> list[str]:
-    """Point-mazes, Meta-World, who is sooner than whom, and the parts."""
+def tables(path: Path) -> str:
+    """Point-mazes, who is sooner than whom there, the parts, Meta-World."""
     with path.open() as file:
         rows = list(csv.DictReader(file))
     found = {(t.task, t.label): t for t in find_times(rows, OURS)}
@@ -67,20 +69,22 @@ def tables(path: Path) -> list[str]:
         )
         for tasks in (MAZES, ARM)
     ]
-    return [*timed, compared(found, RIVALS), not_later(found), parts(found)]
+    mazes, arm = timed
+    found_out = [mazes, compared(found), parts(found), arm, not_later(found)]
+    return "\n\n".join(found_out) + "\n"
 
 
-def compared(found: Found, cells: dict[str, str]) -> str:
+def compared(found: Found) -> str:
     """Whether ours is sooner than each on the unseen mazes, and on `room`."""
     pairs = [
         (cell, tasks)
-        for cell in cells
+        for cell in RIVALS
         for tasks in (UNSEEN, ("room",))
         if all((task, cell) in found for task in tasks)
     ]
     ruled = judged([sooner(found, cell, tasks) for cell, tasks in pairs])
     rows = [
-        [cells[cell], ", ".join(tasks), runs(found, cell, tasks), *said]
+        [RIVALS[cell], ", ".join(tasks), runs(found, cell, tasks), *said]
         for (cell, tasks), said in zip(pairs, ruled, strict=True)
     ]
     return table(["sooner than", "on", "runs a task", "p (Holm)", "verdict"], rows)

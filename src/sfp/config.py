@@ -36,6 +36,7 @@ STANDARD: dict[str, Any] = {
     "mixing_goals": "all",
     "commit": 1.0,
     "frontier": 0,
+    "explore_episodes": 0.0,
     "mixing_gradient_scale": 1e-9,
 }
 """The settings that a method may have defaults of its own for, as the paper has them.
@@ -61,6 +62,9 @@ class Schedule:
         frontier: in the warm-up, go to a place where few steps have been, by actions
             that led there before, then explore for this many steps; 0 never goes back
             (sfp-quick on point-mazes: 50).
+        explore_episodes: after the warm-up, the share of episodes in which its explorer
+            acts alone, while the other episodes meet no reward; it falls as more of
+            these do. Against a policy that looks good to its critics only.
         update_after: steps before the first update.
         update_from: `reward` makes no update before the first reward (or the limit of
             the warm-up): nothing could be learned.
@@ -99,6 +103,7 @@ class Schedule:
     warmup_until: Until | None = None
     warmup_limit: int | None = None
     frontier: int | None = None
+    explore_episodes: float | None = None
     update_after: int = 1_000
     update_from: Until | None = None
     catch_up: int | None = None
@@ -134,6 +139,11 @@ class Schedule:
         at_least(0, warmup=self.warmup or 0, update_after=self.update_after)
         at_least(0, warmup_limit=self.warmup_limit or 0)
         at_least(0, frontier=self.frontier or 0, head_start=self.head_start or 0)
+        if not 0.0 <= (self.explore_episodes or 0.0) < 1.0:
+            raise SfpError(
+                f"expected explore_episodes within [0, 1), received "
+                f"{self.explore_episodes}."
+            )
         at_least(1, catch_up=1 if self.catch_up is None else self.catch_up)
         _one_of(WarmupBy, warmup_by=self.warmup_by)
         _one_of(Until, warmup_until=self.warmup_until, update_from=self.update_from)

@@ -142,6 +142,47 @@ def test_a_head_start_counts_as_left_out(monkeypatch):
     assert counts == [0] * 3 + [3] + [1] * 16  # only a reward gives a head start
 
 
+class Own(Late):
+    """A reward at the end of every episode from the step `at` on."""
+
+    def step(self, action):
+        obs, _, *rest = super().step(action)
+        paid = self.count >= self.at and self.count % 40 == 0
+        return obs, float(paid), *rest
+
+
+def by_episode(phases):
+    """Who acts in each episode of 40 steps that begins after the warm-up of 100."""
+    episodes = [phases[at : at + 40] for at in range(120, 1000, 40)]
+    assert all(len(set(one)) == 1 for one in episodes)
+    return [one[0] for one in episodes]
+
+
+def test_the_explorer_has_a_share_of_episodes_while_others_fail(monkeypatch):
+    phases, _ = watch(monkeypatch, Late(), explore_episodes=0.5)
+    assert phases[100:120] == ["train"] * 20  # the rest of an episode
+    assert 5 <= by_episode(phases).count("warmup") <= 17  # of 22
+    phases, _ = watch(
+        monkeypatch, Late(), explore_episodes=0.9, warmup_by="uniform", warmup=100
+    )
+    assert by_episode(phases).count("uniform") > 15
+
+
+def test_the_explorer_s_share_falls_as_others_meet_rewards(monkeypatch):
+    at, share = 280, 0.7
+    phases, _ = watch(monkeypatch, Own(at=at), explore_episodes=share)
+    whose, known = by_episode(phases), []
+    for number, who in enumerate(whose, 3):
+        failed = 1.0 - sum(known[-10:]) / max(1, len(known[-10:]))
+        toss = np.random.default_rng([0, 4, number]).random()
+        assert who == ("warmup" if toss < share * failed else "train")
+        if who == "train":
+            known.append((number + 1) * 40 >= at)
+    assert "warmup" in whose
+    assert known[-1]
+    assert whose[-1] == "train"
+
+
 def test_uniform_actions_at_first(monkeypatch):
     phases, _ = watch(monkeypatch, Late(), warmup_by="uniform")
     assert phases == ["uniform"] * 100 + ["train"] * 900
@@ -241,6 +282,8 @@ def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(tmp_path, m
     if method == "sfp":
         box = dict(dims=2, low=[-1.0, 0.0], high=[2.0, 0.5])
         given |= dict(prior=linear_prior(0.1, deviation=0.5, k=1, **box), frontier=3)
+    else:
+        given |= dict(explore_episodes=0.7)
 
     def train(name, **more):
         options = given | more
@@ -304,6 +347,7 @@ def test_a_method_s_own_defaults_give_way_to_what_is_asked_for():
         (dict(commit=0.5), "1 or more, or 0 for a whole episode, received 0.5"),
         (dict(frontier=-1), "frontier of at least 0"),
         (dict(head_start=-5), "head_start of at least 0"),
+        (dict(explore_episodes=1.0), r"explore_episodes within \[0, 1\), received 1"),
         (dict(critic_norm="yes"), "critic_norm as True or False"),
     ],
 )

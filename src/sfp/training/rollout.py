@@ -22,6 +22,9 @@ from sfp.training.running import SAVED, Running, episode_seed, play_again
 SHARED: dict[str, Any] = {"step": int, "pending": dict, "exact": bool}
 """What a checkpoint says of a rollout, and of which types."""
 
+RECENT = 10
+"""Own episodes that tell how often a reward is met without the explorer."""
+
 
 class Rollout:
     """The running episodes, one in each environment.
@@ -40,6 +43,7 @@ class Rollout:
 
     Attributes:
         ended: how many episodes have ended.
+        recent: whether the last own episodes after the warm-up have met a reward.
         first_reward: the step of the first reward above 0, or the first success.
     """
 
@@ -63,6 +67,7 @@ class Rollout:
         blank = agent.begin(np.random.default_rng(0))
         self.running = [Running(i, lane, blank) for i, lane in enumerate(replay.lanes)]
         self.pending: dict[str, list[float]] = {}
+        self.recent: list[bool] = []
         self.told = self._warned = False
         self.exact = True
         stays = self.schedule.frontier
@@ -93,7 +98,8 @@ class Rollout:
         for i, one in enumerate(self.running):
             assert one.observed is not None
             given = self.frontier.lead(i, rng) if self.frontier else None
-            turn = Turn(one.observed.obs, rng, phase, given)
+            alone = self._explorer() if one.whose == "explorer" else phase
+            turn = Turn(one.observed.obs, rng, alone, given)
             decision, one.memory = self.agent.act(actor, one.memory, turn)
             if given is not None:
                 check_led(self.agent, given, decision)
@@ -156,11 +162,13 @@ class Rollout:
         self.told = saved.get("told", saved["success"] is not None)
         self.first_reward = saved.get("first_reward")
         self.pending = {k: list(v) for k, v in saved["pending"].items()}
+        self.recent = list(saved.get("recent", ()))
         self.exact = saved["exact"]
         held = [arrays, *arrays.get("others", ())]
         for one, told, part in zip(self.running, _each(saved), held, strict=True):
             one.number, one.total = told["episode"], told["total"]
             one.success, one.memory = told["success"], part["memory"]
+            one.whose = told.get("whose", "")
             one.actions = list(np.asarray(part["actions"]))
         if self.frontier:
             if "frontier" in saved:
@@ -192,6 +200,8 @@ class Rollout:
         for name in ("first_reward", "ended"):
             if not isinstance(saved.get(name), int | None):
                 raise TypeError(f"{name} is {str(saved[name])[:40]!r}")
+        if not all(type(met) is bool for met in saved.get("recent", ())):
+            raise TypeError(f"recent is {str(saved['recent'])[:40]!r}")
         for told in _each(saved):
             step, episode, actions = saved["step"], told["episode"], told["actions"]
             if not (0 <= actions <= step < 2**62 and abs(episode) < 2**62):
@@ -211,6 +221,8 @@ class Rollout:
             "exact": self.exact,
             "first_reward": self.first_reward,
         }
+        if self.schedule.explore_episodes:
+            shared["recent"] = self.recent
         if self.frontier:
             shared["frontier"] = self.frontier.saved()
         if others:
@@ -239,7 +251,19 @@ class Rollout:
         waits = schedule.warmup_until == "reward" and not self.informed
         if self.step >= (schedule.warmup or 0) and not waits:
             return "train"
-        return "uniform" if schedule.warmup_by == "uniform" else "warmup"
+        return self._explorer()
+
+    def _explorer(self) -> Phase:
+        return "uniform" if self.schedule.warmup_by == "uniform" else "warmup"
+
+    def _whose(self, episode: int) -> str:
+        """Whose a new episode is: the explorer's while too few others meet a reward."""
+        share = self.schedule.explore_episodes
+        if not share or self._phase() != "train":
+            return ""
+        failed = 1.0 - sum(self.recent) / max(1, len(self.recent))
+        toss = np.random.default_rng([self.seed, 4, episode]).random()
+        return "explorer" if toss < share * failed else "own"
 
     def _fill_bank(self, lane: int, first: int, size: int) -> None:
         """Let the priors propose for new time steps, `size` at a time: one program."""
@@ -261,7 +285,8 @@ class Rollout:
         seeds = {i: episode_seed(self.seed, one.number) for i, one in which.items()}
         found = self.environments.reset(seeds) if seeds else {}
         for i, observed in found.items():
-            which[i].begin(observed, self.agent.begin(rng))
+            whose = self._whose(which[i].number)
+            which[i].begin(observed, self.agent.begin(rng), whose)
             if self.frontier:
                 self.frontier.begin(i, which[i].place, self.agent.spec.action)
 
@@ -270,6 +295,9 @@ class Rollout:
         self.note("charts/episodic_length", float(len(one.actions)))
         if self.told:  # some environments speak of success only when there is one
             self.note("charts/success_rate", float(bool(one.success)))
+        if one.whose == "own":
+            met = bool(one.success) or one.total > 0
+            self.recent = [*self.recent, met][-RECENT:]
         self._renumber(one)
 
     def _renumber(self, one: Running) -> None:

@@ -46,6 +46,8 @@ class Running:
         total: the sum of its rewards.
         success: whether there was one; None while the environment has not said.
         observed: what the environment shows now; None before the first reset.
+        whose: `explorer` if the explorer of the warm-up acts in all of it, after the
+            warm-up; `own` if it counts as the agent's; empty otherwise.
     """
 
     number: int
@@ -55,9 +57,10 @@ class Running:
     total: float = 0.0
     success: bool | float | None = None
     observed: Observed | None = None
+    whose: str = ""
 
-    def begin(self, observed: Observed, memory: Memory) -> None:
-        self.observed, self.memory = observed, memory
+    def begin(self, observed: Observed, memory: Memory, whose: str = "") -> None:
+        self.observed, self.memory, self.whose = observed, memory, whose
         self.actions, self.total, self.success = [], 0.0, None
         self.replay.begin(self._time_step())
 
@@ -98,7 +101,8 @@ class Running:
     def saved(self) -> dict[str, Any]:
         """What a checkpoint says of it besides its arrays."""
         told = {"episode": self.number, "total": self.total, "success": self.success}
-        return told | {"actions": len(self.actions)}
+        whose = {"whose": self.whose} if self.whose else {}
+        return told | {"actions": len(self.actions)} | whose
 
     def _time_step(self) -> TimeStep:
         assert self.observed is not None
