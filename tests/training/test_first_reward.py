@@ -143,11 +143,11 @@ def test_a_head_start_counts_as_left_out(monkeypatch):
 
 
 class Own(Late):
-    """A reward at the end of every episode from the step `at` on."""
+    """A reward at step 50, and at the end of every episode from the step `at` on."""
 
     def step(self, action):
         obs, _, *rest = super().step(action)
-        paid = self.count >= self.at and self.count % 40 == 0
+        paid = self.count == 50 or (self.count >= self.at and self.count % 40 == 0)
         return obs, float(paid), *rest
 
 
@@ -159,13 +159,15 @@ def by_episode(phases):
 
 
 def test_the_explorer_has_a_share_of_episodes_while_others_fail(monkeypatch):
-    phases, _ = watch(monkeypatch, Late(), explore_episodes=0.5)
+    phases, _ = watch(monkeypatch, Late(at=50), explore_episodes=0.5)
     assert phases[100:120] == ["train"] * 20  # the rest of an episode
     assert 5 <= by_episode(phases).count("warmup") <= 17  # of 22
     phases, _ = watch(
-        monkeypatch, Late(), explore_episodes=0.9, warmup_by="uniform", warmup=100
+        monkeypatch, Late(at=50), explore_episodes=0.9, warmup_by="uniform", warmup=100
     )
     assert by_episode(phases).count("uniform") > 15
+    phases, _ = watch(monkeypatch, Late(), explore_episodes=0.9)
+    assert set(by_episode(phases)) == {"train"}  # no reward is known at all
 
 
 def test_the_explorer_s_share_falls_as_others_meet_rewards(monkeypatch):

@@ -257,9 +257,12 @@ class Rollout:
         return "uniform" if self.schedule.warmup_by == "uniform" else "warmup"
 
     def _whose(self, episode: int) -> str:
-        """Whose a new episode is: the explorer's while too few others meet a reward."""
+        """Whose a new episode is: the explorer's while too few others meet a reward.
+
+        Without a first reward there are perhaps none above 0, and nobody's fails.
+        """
         share = self.schedule.explore_episodes
-        if not share or self._phase() != "train":
+        if not share or self.first_reward is None or self._phase() != "train":
             return ""
         failed = 1.0 - sum(self.recent) / max(1, len(self.recent))
         toss = np.random.default_rng([self.seed, 4, episode]).random()
