@@ -22,6 +22,7 @@ from sfp.report.groups import (
     find_budgets,
     group_runs,
 )
+from sfp.report.heat import Heat, find_heats
 from sfp.report.records import RunRecord, summarise
 from sfp.report.stats import PAPER, Estimate, Protocol, estimate, iqm, mean
 from sfp.report.times import Times, find_times
@@ -129,6 +130,12 @@ class Comparison:
             if self.everywhere and totals:
                 found[f"{name} over {self.everywhere}"] = list(totals.items())
         return found
+
+    @property
+    def heats(self) -> list[Heat]:
+        """Returns over two parameters of the tasks, if just two were varied."""
+        ends = self.finals
+        return find_heats({(f.task, f.label): float(f.found.value) for f in ends})
 
     @property
     def beaten(self) -> Bars:

@@ -8,6 +8,8 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import EngFormatter, PercentFormatter
@@ -41,6 +43,7 @@ def save_figures(found: Comparison, folder: Path) -> list[Path]:
             "final": final_figure(found),
             "improvement": improvement_figure(found),
             "mixing-return": mixing_figure(found),
+            "heat": heat_figure(found),
         }
     files = [
         save(figure, folder / f"{name}.{suffix}")
@@ -59,6 +62,7 @@ def save_figures(found: Comparison, folder: Path) -> list[Path]:
         "summary": [summarise(run) for run in runs],
         "final": final_rows(found),
         "times": [times.row() for times in found.times],
+        "heat": [cell for heat in found.heats for cell in heat.cells()],
         "claims": claim_rows(found),
     }
     files += [
@@ -157,6 +161,34 @@ def mixing_figure(found: Comparison) -> Figure | None:
         other.set(ylim=(-0.02, 1.04), ylabel="λ (thin)")
         axis.set(title=task, xlabel="environment steps", ylabel="test return (thick)")
     draw_legend(figure, found.labels, [found.panels[task, "mixing"] for task in tasks])
+    return figure
+
+
+def heat_figure(found: Comparison) -> Figure | None:
+    """Final returns over two parameters: a row per method, a column per task."""
+    heats = {(heat.label, heat.task): heat for heat in found.heats}
+    if not heats:
+        return None
+    labels, tasks = (list(dict.fromkeys(key[i] for key in heats)) for i in (0, 1))
+    size = 0.6 + 2.3 * len(tasks), 0.5 + 2.2 * len(labels)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(labels), len(tasks), squeeze=False)
+    most = max(float(np.nanmax(heat.values, initial=0.0)) for heat in heats.values())
+    colours = ScalarMappable(Normalize(0.0, max(most, 1e-9)))
+    for (label, task), heat in heats.items():
+        axis = axes[labels.index(label), tasks.index(task)]
+        axis.imshow(heat.values, norm=colours.norm, origin="lower", aspect="auto")
+        for (row, column), value in np.ndenumerate(heat.values):
+            if np.isfinite(value):
+                ink = "white" if value < 0.6 * most else "black"
+                axis.text(
+                    column, row, shown(value), ha="center", va="center", color=ink
+                )
+        axis.set_xticks(range(len(heat.columns)), heat.columns)
+        axis.set_yticks(range(len(heat.rows)), heat.rows)
+        axis.set(title=f"{label}: {task}", xlabel=heat.axes[1], ylabel=heat.axes[0])
+        axis.title.set_fontsize(9)
+    figure.colorbar(colours, ax=axes, label="final return")
     return figure
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+import numpy as np
+
 from sfp.report.comparison import (
     Bars,
     Comparison,
@@ -28,7 +30,7 @@ VERDICTS = {"holds": "good", "does not": "bad"}
 
 def standings(found: Comparison, stem: str) -> str:
     made = _times(found, stem) + _finals(found, stem)
-    made += _bars(found, stem) + _against(found, stem)
+    made += _heats(found, stem) + _bars(found, stem) + _against(found, stem)
     return _claims(found, stem) + made
 
 
@@ -147,6 +149,36 @@ def _times(found: Comparison, stem: str) -> str:
         f"last step. p: that chance alone makes {escape(found.reference)} so much "
         f"sooner, not corrected.</p>{table(rows, by='task')}"
     )
+
+
+def _heats(found: Comparison, stem: str) -> str:
+    """Final returns over two parameters: darker is more."""
+    heats = found.heats
+    if not heats:
+        return ""
+    most = max(float(np.nanmax(heat.values, initial=0.0)) for heat in heats)
+    figures = []
+    for heat in heats:
+        rows = [
+            {f"{heat.axes[0]} \\ {heat.axes[1]}": escape(row)}
+            | {c: _warm(v, most) for c, v in zip(heat.columns, line, strict=True)}
+            for row, line in zip(heat.rows, heat.values, strict=True)
+        ]
+        title = f"{heat.label}: {heat.task}"
+        figures.append(still(table(rows, raw=list(rows[0])), title, ""))
+    cells = [cell for heat in heats for cell in heat.cells()]
+    said = " and ".join(heats[0].axes)
+    return (
+        f"<h3>Final return by {escape(said)} {csv_link(cells, f'{stem}-heat')}</h3>"
+        f'<div class="charts heat">{"".join(figures)}</div>'
+    )
+
+
+def _warm(value: float, most: float) -> str:
+    if not np.isfinite(value):
+        return "–"
+    share = max(0.0, value) / most if most > 0 else 0.0
+    return f'<span style="--share:{share:.2f}">{shown(float(value))}</span>'
 
 
 def _bars(found: Comparison, stem: str) -> str:
