@@ -279,7 +279,10 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     "gaits": tuple(
         Claim(f"(not in the paper) {text}", "quick-32", cell)
         for text, cells in (
-            ("SFP learns with a prior where noise does not", ("sac-pink", "sac")),
+            (
+                "SFP learns with a prior where noise does not",
+                ("sac-pink-quick", "sac-pink", "sac"),
+            ),
             ("memory helps", ("quick-10", "sfp-quick")),
             ("SFP-quick with memory beats the paper's SFP with one action", ("sfp",)),
         )
