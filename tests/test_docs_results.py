@@ -16,7 +16,7 @@ PAGES = sorted((ROOT / "docs" / "results").glob("*.md"))
 def page_of(path):
     """An experiment has the page of its name; Meta-World's transfer has its own."""
     suite, experiment = path.parts[-3:-1]
-    name = experiment if suite in ("point-maze", "results") else suite
+    name = suite if suite == "meta-world" else experiment
     return ROOT / "docs" / "results" / f"{name}.md"
 
 

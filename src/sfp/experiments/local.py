@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +23,7 @@ from sfp.files import is_locked
 @dataclass
 class _Running:
     job: Job
-    slot: int
+    core: int | None
     process: Process
 
 
@@ -43,13 +46,19 @@ class LocalExecutor:
     def submit(self, job: Job) -> Path:
         if is_locked(job.lock):
             raise Busy("another process is at it")
-        taken = {running.slot for running in self._running}
-        slot = next(slot for slot in range(len(taken) + 1) if slot not in taken)
-        core = self._cores[slot % len(self._cores)] if self._cores else None
+        core = self._free_core()
         command = [*self._program, *job.command()]
         process = start(command, self._logs / f"{job.name}.log", core)
-        self._running.append(_Running(job, slot, process))
+        self._running.append(_Running(job, core, process))
         return process.log
+
+    def _free_core(self) -> int | None:
+        """The core with the fewest jobs: of this command first, then of any other."""
+        if not self._cores:
+            return None
+        own = Counter(running.core for running in self._running)
+        others = _pinned()
+        return min(self._cores, key=lambda core: (own[core], others[core], core))
 
     def poll(self) -> list[Ended]:
         ended = [r for r in self._running if r.process.popen.poll() is not None]
@@ -71,3 +80,15 @@ class LocalExecutor:
                 deadline = 0.0
             popen.kill()
             popen.wait()
+
+
+def _pinned() -> Counter[int]:
+    """How many processes are bound to each core, as those of other commands are."""
+    found: Counter[int] = Counter()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            status = (folder / "status").read_text(encoding="utf-8", errors="replace")
+            allowed = re.search(r"^Cpus_allowed_list:\s+(\d+)$", status, re.M)
+            if allowed and (folder / "cmdline").read_bytes():  # the kernel's have none
+                found[int(allowed[1])] += 1
+    return found
