@@ -2,10 +2,11 @@
 
     python benchmarks/sooner.py [RUNS.csv]
 
-They are printed, and written as tables.md beside the file. A row of the file is a run
-of `sfp reproduce sooner`: when it met its first reward, when it had solved its task,
-and λ on the way. Every p is one-sided, of a permutation test on Gehan's scores of the
-censored times. Those with a verdict are corrected for the rows of their table (Holm).
+They are printed, and written as tables.md beside the file, with the share of runs that
+have solved each maze as solved.png. A row of the file is a run of `sfp reproduce
+sooner`: when it met its first reward, when it had solved its task, and λ on the way.
+Every p is one-sided, of a permutation test on Gehan's scores of the censored times.
+Those with a verdict are corrected for the rows of their table (Holm).
 """
 
 import csv
@@ -14,6 +15,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from sfp.exploration.figures import COLOURS, save
 from sfp.report.markdown import table, times_table
 from sfp.report.permutation import Outcome, gehan_scores, judge, permutation_test
 from sfp.report.times import Times, find_times
@@ -49,14 +55,43 @@ def main() -> None:
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else RUNS
     text = tables(path)
     path.with_name("tables.md").write_text(text, encoding="utf-8")
+    save(figure(read(path)), path.with_name("solved.png"))
     print(text, end="")
+
+
+def read(path: Path) -> Found:
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    return {(times.task, times.label): times for times in find_times(rows, OURS)}
+
+
+def figure(found: Found) -> Figure:
+    """The share of runs that have solved each maze, over steps."""
+    drawn = Figure((11.5, 3.4), layout="constrained")
+    cells = {OURS: "`sfp-quick`"} | RIVALS
+    for axis, task in zip(drawn.subplots(1, len(MAZES)), MAZES, strict=True):
+        for i, (cell, said) in enumerate(cells.items()):
+            if (task, cell) not in found:
+                continue
+            each = found[task, cell].each
+            times = np.sort(each[each[:, 1] == 1, 0])
+            x = np.r_[0.0, times, each[:, 0].max()]
+            y = np.r_[0.0, np.arange(1, len(times) + 1), len(times)] / len(each)
+            label = said.replace("`", "")
+            style = dict(color=COLOURS[i], lw=2.2 if cell == OURS else 1.3, label=label)
+            axis.step(x, y, where="post", **style)
+        axis.set(title=task, xlabel="environment steps", ylim=(-0.02, 1.04))
+        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axis.grid(alpha=0.3)
+    drawn.axes[0].set_ylabel("share of runs that have solved it")
+    handles, labels = drawn.axes[0].get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside lower center", ncols=6, frameon=False)
+    return drawn
 
 
 def tables(path: Path) -> str:
     """Point-mazes, who is sooner than whom there, the parts, Meta-World."""
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
-    found = {(t.task, t.label): t for t in find_times(rows, OURS)}
+    found = read(path)
     rivals = {OURS: "`sfp-quick`"} | RIVALS
     timed = [
         times_table(

@@ -37,6 +37,7 @@ STANDARD: dict[str, Any] = {
     "commit": 1.0,
     "frontier": 0,
     "explore_episodes": 0.0,
+    "greedy_episodes": 0.0,
     "mixing_gradient_scale": 1e-9,
 }
 """The settings that a method may have defaults of its own for, as the paper has them.
@@ -66,6 +67,9 @@ class Schedule:
             acts alone, while the other episodes meet no reward; it falls as more of
             these do. Against a policy that looks good to its critics only (sfp-quick on
             gym-mujoco: 0.5).
+        greedy_episodes: after the warm-up, the share of the other episodes in which the
+            policy acts by its mean, as in a test: noise can break what it has learned
+            (sfp-quick on gym-mujoco: 0.5).
         update_after: steps before the first update.
         update_from: `reward` makes no update before the first reward (or the limit of
             the warm-up): nothing could be learned.
@@ -105,6 +109,7 @@ class Schedule:
     warmup_limit: int | None = None
     frontier: int | None = None
     explore_episodes: float | None = None
+    greedy_episodes: float | None = None
     update_after: int = 1_000
     update_from: Until | None = None
     catch_up: int | None = None
@@ -140,11 +145,11 @@ class Schedule:
         at_least(0, warmup=self.warmup or 0, update_after=self.update_after)
         at_least(0, warmup_limit=self.warmup_limit or 0)
         at_least(0, frontier=self.frontier or 0, head_start=self.head_start or 0)
-        if not 0.0 <= (self.explore_episodes or 0.0) < 1.0:
-            raise SfpError(
-                f"expected explore_episodes within [0, 1), received "
-                f"{self.explore_episodes}."
-            )
+        for name in ("explore_episodes", "greedy_episodes"):
+            if not 0.0 <= (getattr(self, name) or 0.0) < 1.0:
+                raise SfpError(
+                    f"expected {name} within [0, 1), received {getattr(self, name)}."
+                )
         at_least(1, catch_up=1 if self.catch_up is None else self.catch_up)
         _one_of(WarmupBy, warmup_by=self.warmup_by)
         _one_of(Until, warmup_until=self.warmup_until, update_from=self.update_from)

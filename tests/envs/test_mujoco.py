@@ -119,7 +119,8 @@ def test_the_papers_settings_are_the_suites_defaults(method, alpha, scale, n_ste
     assert filled.mixture.mixing_gradient_scale == scale
     assert (filled.schedule.hindsight, filled.schedule.n_step) == (0.0, n_step)
     share = 0.5 if method == "sfp-quick" else 0.0
-    assert (filled.schedule.explore_episodes or 0.0) == share
+    assert filled.schedule.explore_episodes == share
+    assert filled.schedule.greedy_episodes == share
     maze = fill(given, method, METHODS[method], Environment(make_env("maze")), "paper")
     assert maze.mixture.mixing_gradient_scale == 1e-9
 

@@ -52,8 +52,8 @@ class Watched(SAC):
     """SAC that counts: the phase of every step, and the updates of every iteration."""
 
     def act(self, actor, memory, turn):
-        action = np.zeros(1, np.float32)
-        self.phases.append(turn.phase)
+        action = np.zeros(1, np.float32) if turn.given is None else turn.given
+        self.phases.append(turn.phase if turn.given is None else "given")
         return Decision(action, action, {}), Memory(memory.history)
 
     def begin(self, rng):
@@ -185,6 +185,17 @@ def test_the_explorer_s_share_falls_as_others_meet_rewards(monkeypatch):
     assert whose[-1] == "train"
 
 
+def test_the_policy_s_mean_has_a_share_of_the_episodes(monkeypatch):
+    phases, _ = watch(monkeypatch, Late(), greedy_episodes=0.5)
+    assert phases[100:120] == ["train"] * 20
+    assert 5 <= by_episode(phases).count("given") <= 17  # of 22
+    both = dict(explore_episodes=0.5, greedy_episodes=0.5)
+    phases, _ = watch(monkeypatch, Late(at=50), **both)
+    assert set(by_episode(phases)) == {"warmup", "given", "train"}
+    phases, _ = watch(monkeypatch, Own(at=130), **both)
+    assert by_episode(phases)[-8:].count("warmup") == 0
+
+
 def test_uniform_actions_at_first(monkeypatch):
     phases, _ = watch(monkeypatch, Late(), warmup_by="uniform")
     assert phases == ["uniform"] * 100 + ["train"] * 900
@@ -285,7 +296,7 @@ def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(tmp_path, m
         box = dict(dims=2, low=[-1.0, 0.0], high=[2.0, 0.5])
         given |= dict(prior=linear_prior(0.1, deviation=0.5, k=1, **box), frontier=3)
     else:
-        given |= dict(explore_episodes=0.7)
+        given |= dict(explore_episodes=0.5, greedy_episodes=0.5)
 
     def train(name, **more):
         options = given | more
@@ -350,6 +361,7 @@ def test_a_method_s_own_defaults_give_way_to_what_is_asked_for():
         (dict(frontier=-1), "frontier of at least 0"),
         (dict(head_start=-5), "head_start of at least 0"),
         (dict(explore_episodes=1.0), r"explore_episodes within \[0, 1\), received 1"),
+        (dict(greedy_episodes=-0.1), r"greedy_episodes within \[0, 1\), received -0.1"),
         (dict(critic_norm="yes"), "critic_norm as True or False"),
     ],
 )

@@ -282,7 +282,11 @@ METHODS: dict[str, Method] = {
             "hindsight_goals": "unmet",
         },
         by_suite={
-            "gym-mujoco": {"n_step": 3, "explore_episodes": 0.5},
+            "gym-mujoco": {
+                "n_step": 3,
+                "explore_episodes": 0.5,
+                "greedy_episodes": 0.5,
+            },
             "point-maze": {"frontier": 50, "hindsight_goals": "all"},
         },
     ),

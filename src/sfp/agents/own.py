@@ -92,7 +92,7 @@ def check_led(agent: Agent, given: np.ndarray, decision: Decision) -> None:
     if not np.array_equal(decision.action, given):
         raise SfpError(
             f"the agent {type(agent).__name__} does not take the action that its turn "
-            "gives (Turn.given): set frontier to 0."
+            "gives (Turn.given): set frontier and greedy_episodes to 0."
         )
 
 

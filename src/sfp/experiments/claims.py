@@ -281,7 +281,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         for text, cells in (
             (
                 "SFP learns with a prior where noise does not",
-                ("sac-pink-quick", "sac-pink", "sac"),
+                ("sac-quick", "sac-pink-quick", "sac"),
             ),
             ("memory helps", ("quick-10", "sfp-quick")),
             ("SFP-quick with memory beats the paper's SFP with one action", ("sfp",)),

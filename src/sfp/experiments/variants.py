@@ -88,6 +88,7 @@ VARIANTS: dict[str, Variant] = {
     "sac-warm-quick": Variant("sac-warm", {}, match=QUICK),
     "sac-kl-quick": Variant("sac-kl", GAUSSIAN, settings=WARM, match=QUICK),
     "sac-pink-quick": Variant("sac-pink", match=QUICK),
+    "sac-quick": Variant("sac", match=QUICK),
     "quick-no-wait": _quick(warmup=10_000, warmup_until="steps"),
     "quick-no-frontier": _quick(frontier=0),
     "quick-early": _quick(update_from="steps", head_start=0, catch_up=1),

@@ -131,8 +131,15 @@ def _led(
     method: Method,
     environment: Environment,
 ) -> Schedule:
-    """The schedule without a frontier where there can be none."""
+    """The schedule without a frontier or greedy episodes where there can be none."""
     spec = environment.spec
+    if not method.follows:
+        if given.greedy_episodes:
+            raise SfpError(
+                f"method {name} acts through a flow or skills, and cannot be given "
+                "the mean of its policy: set greedy_episodes to 0."
+            )
+        schedule = replace(schedule, greedy_episodes=0.0)
     if method.follows and (spec.goal or spec.state):
         return schedule
     if given.frontier:

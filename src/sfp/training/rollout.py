@@ -11,16 +11,22 @@ import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from sfp.agents.base import Agent, Mixes, Phase, Turn
+from sfp.agents.controller import Controller, Greedy
 from sfp.agents.own import check_led
 from sfp.config import Schedule, settle
 from sfp.data.lanes import Replay
 from sfp.envs.adapter import Outcome
 from sfp.envs.vector import Environments
+from sfp.errors import SfpError
 from sfp.training.frontier import Frontier
 from sfp.training.running import SAVED, Running, episode_seed, play_again
 
 SHARED: dict[str, Any] = {"step": int, "pending": dict, "exact": bool}
 """What a checkpoint says of a rollout, and of which types."""
+
+EXPLORER, GREEDY, OWN = "explorer", "greedy", "own"
+"""Whose an episode after the warm-up is: of its explorer, or of the agent, which may
+act by its policy's mean."""
 
 RECENT = 10
 """Own episodes that tell how often a reward is met without the explorer."""
@@ -79,6 +85,8 @@ class Rollout:
         """Some steps of Algorithm 1, lines 4 to 11; each environment has its share."""
         rng = np.random.default_rng([self.seed, 3, self.step])
         actor = jax.tree.map(np.asarray, actor)
+        if self.schedule.greedy_episodes:
+            self._greedy = _without_memory(self.agent.controller(actor))
         firsts = [one.replay.count for one in self.running]
         share = count // len(self.running)
         if self.frontier:
@@ -98,7 +106,9 @@ class Rollout:
         for i, one in enumerate(self.running):
             assert one.observed is not None
             given = self.frontier.lead(i, rng) if self.frontier else None
-            alone = self._explorer() if one.whose == "explorer" else phase
+            alone = self._explorer() if one.whose == EXPLORER else phase
+            if one.whose == GREEDY:
+                given, _ = self._greedy.act((), one.observed.obs, rng)
             turn = Turn(one.observed.obs, rng, alone, given)
             decision, one.memory = self.agent.act(actor, one.memory, turn)
             if given is not None:
@@ -261,12 +271,16 @@ class Rollout:
 
         Without a first reward there are perhaps none above 0, and nobody's fails.
         """
-        share = self.schedule.explore_episodes
-        if not share or self.first_reward is None or self._phase() != "train":
+        explores, greedy = self.schedule.explore_episodes, self.schedule.greedy_episodes
+        if not (explores or greedy) or self._phase() != "train":
             return ""
         failed = 1.0 - sum(self.recent) / max(1, len(self.recent))
-        toss = np.random.default_rng([self.seed, 4, episode]).random()
-        return "explorer" if toss < share * failed else "own"
+        if self.first_reward is None:
+            failed = 0.0
+        tosses = np.random.default_rng([self.seed, 4, episode]).random(2)
+        if tosses[0] < (explores or 0.0) * failed:
+            return EXPLORER
+        return GREEDY if tosses[1] < (greedy or 0.0) else OWN
 
     def _fill_bank(self, lane: int, first: int, size: int) -> None:
         """Let the priors propose for new time steps, `size` at a time: one program."""
@@ -298,7 +312,7 @@ class Rollout:
         self.note("charts/episodic_length", float(len(one.actions)))
         if self.told:  # some environments speak of success only when there is one
             self.note("charts/success_rate", float(bool(one.success)))
-        if one.whose == "own":
+        if one.whose in (OWN, GREEDY):
             met = bool(one.success) or one.total > 0
             self.recent = [*self.recent, met][-RECENT:]
         self._renumber(one)
@@ -325,3 +339,13 @@ class Rollout:
 def _each(saved: dict[str, Any]) -> list[dict[str, Any]]:
     """What is told of every running episode."""
     return [saved, *saved.get("others", ())]
+
+
+def _without_memory(controller: Controller) -> Greedy:
+    """The controller, if a checkpoint can do without its memory."""
+    if not isinstance(controller, Greedy):
+        raise SfpError(
+            f"greedy episodes need a policy's mean (Greedy), received a "
+            f"{type(controller).__name__}: set greedy_episodes to 0."
+        )
+    return controller

@@ -194,7 +194,8 @@ def train(
     said = environment.note, _memory(schedule, environment), told
     note = partial(say, " ".join(filter(None, said)))
     if agent is not None:
-        led, saved = bool(schedule.frontier), out is not None
+        led = bool(schedule.frontier or schedule.greedy_episodes)
+        saved = out is not None
         made = make_agent(agent, environment.spec, saved=saved, led=led)
     else:
         groups = schedule, networks, mixture, baselines

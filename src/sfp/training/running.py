@@ -46,8 +46,8 @@ class Running:
         total: the sum of its rewards.
         success: whether there was one; None while the environment has not said.
         observed: what the environment shows now; None before the first reset.
-        whose: `explorer` if the explorer of the warm-up acts in all of it, after the
-            warm-up; `own` if it counts as the agent's; empty otherwise.
+        whose: who acts in all of it, if the schedule shares episodes out after the
+            warm-up; empty otherwise.
     """
 
     number: int
