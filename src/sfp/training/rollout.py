@@ -212,7 +212,10 @@ class Rollout:
                 raise TypeError(f"{name} is {str(saved[name])[:40]!r}")
         if not all(type(met) is bool for met in saved.get("recent", ())):
             raise TypeError(f"recent is {str(saved['recent'])[:40]!r}")
+        known = ("", EXPLORER, OWN, *([GREEDY] * bool(self.schedule.greedy_episodes)))
         for told in _each(saved):
+            if told.get("whose", "") not in known:
+                raise ValueError(f"whose is {str(told['whose'])[:40]!r}")
             step, episode, actions = saved["step"], told["episode"], told["actions"]
             if not (0 <= actions <= step < 2**62 and abs(episode) < 2**62):
                 raise ValueError(f"step {step} of episode {episode} after {actions}")
