@@ -58,8 +58,9 @@ class Schedule:
             sac-kl and sac-bc).
         warmup_until: `steps` ends the warm-up after `warmup` steps; `reward` goes on
             until the first reward above 0 or the first success.
-        warmup_limit: with `reward`, steps of the warm-up at most; 0 sets no limit
-            (sfp-quick: 20,000).
+        warmup_limit: with `reward`, steps of the warm-up at most, where rewards differ
+            or episodes end by themselves, so that there is something to learn from; 0
+            sets no limit (sfp-quick: 20,000).
         frontier: in the warm-up, go to a place where few steps have been, by actions
             that led there before, then explore for this many steps; 0 never goes back
             (sfp-quick on point-mazes: 50).

@@ -114,11 +114,30 @@ def test_a_success_counts_as_a_reward_and_a_cost_does_not(monkeypatch):
     assert phases.count("warmup") == 1000
 
 
-def test_the_limit_ends_the_wait(monkeypatch):
+def test_the_limit_ends_the_wait_if_there_is_something_to_learn_from(monkeypatch):
     waiting = dict(warmup_until="reward", update_from="reward", warmup_limit=600)
-    phases, counts = watch(monkeypatch, Late(), **waiting)
-    assert phases == ["warmup"] * 600 + ["train"] * 400
-    assert counts == [0] * 11 + [1] * 9
+    for env in (Late(at=300, value=-1.0), Ending()):
+        phases, counts = watch(monkeypatch, env, **waiting)
+        assert phases == ["warmup"] * 600 + ["train"] * 400
+        assert counts == [0] * 11 + [1] * 9
+    for value in (0.0, -1.0):  # the same reward all the time tells nothing
+        phases, counts = watch(monkeypatch, Flat(value=value), **waiting)
+        assert phases == ["warmup"] * 1000
+        assert sum(counts) == 0
+
+
+class Ending(Late):
+    """No rewards, but episodes that end by themselves."""
+
+    def step(self, action):
+        obs, _, _, over, told = super().step(action)
+        return obs, 0.0, over, False, told
+
+
+class Flat(Late):
+    def step(self, action):
+        obs, _, *rest = super().step(action)
+        return obs, self.value, *rest
 
 
 def test_no_update_before_the_first_reward_then_it_catches_up(monkeypatch):
@@ -138,7 +157,8 @@ def test_a_head_start_counts_as_left_out(monkeypatch):
     halved = given | dict(head_start=250)
     _, counts = watch(monkeypatch, Late(at=180), **halved, update_every=2)
     assert counts == [0] * 3 + [4, 4, 4] + [1] * 14
-    _, counts = watch(monkeypatch, Late(), **given, warmup_limit=180)
+    env = Late(at=100, value=-1.0)
+    _, counts = watch(monkeypatch, env, **given, warmup_limit=180)
     assert counts == [0] * 3 + [3] + [1] * 16  # only a reward gives a head start
 
 

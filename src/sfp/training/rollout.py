@@ -50,6 +50,8 @@ class Rollout:
     Attributes:
         ended: how many episodes have ended.
         recent: whether the last own episodes after the warm-up have met a reward.
+        flat: what every reward was so far, while no episode has ended by itself; None
+            once rewards differ or one has.
         first_reward: the step of the first reward above 0, or the first success.
     """
 
@@ -74,6 +76,7 @@ class Rollout:
         self.running = [Running(i, lane, blank) for i, lane in enumerate(replay.lanes)]
         self.pending: dict[str, list[float]] = {}
         self.recent: list[bool] = []
+        self.flat: float | None = np.nan  # before the first reward
         self.told = self._warned = False
         self.exact = True
         stays = self.schedule.frontier
@@ -133,9 +136,14 @@ class Rollout:
 
     @property
     def informed(self) -> bool:
-        """Whether there is something to learn from, or the warm-up's limit is over."""
+        """Whether there is something to learn from.
+
+        That is a first reward or success, or, once the warm-up's limit is over, rewards
+        that differ or episodes that end by themselves.
+        """
         limit = self.schedule.warmup_limit
-        return self.first_reward is not None or bool(limit and self.step >= limit)
+        late = bool(limit and self.step >= limit)
+        return self.first_reward is not None or (late and self.flat is None)
 
     def paid_since(self, steps: int) -> bool:
         """Whether the first reward came in the last steps."""
@@ -173,6 +181,7 @@ class Rollout:
         self.first_reward = saved.get("first_reward")
         self.pending = {k: list(v) for k, v in saved["pending"].items()}
         self.recent = list(saved.get("recent", ()))
+        self.flat = saved.get("flat")
         self.exact = saved["exact"]
         held = [arrays, *arrays.get("others", ())]
         for one, told, part in zip(self.running, _each(saved), held, strict=True):
@@ -210,6 +219,8 @@ class Rollout:
         for name in ("first_reward", "ended"):
             if not isinstance(saved.get(name), int | None):
                 raise TypeError(f"{name} is {str(saved[name])[:40]!r}")
+        if not isinstance(saved.get("flat"), int | float | None):
+            raise TypeError(f"flat is {str(saved['flat'])[:40]!r}")
         if not all(type(met) is bool for met in saved.get("recent", ())):
             raise TypeError(f"recent is {str(saved['recent'])[:40]!r}")
         known = ("", EXPLORER, OWN, *([GREEDY] * bool(self.schedule.greedy_episodes)))
@@ -234,6 +245,8 @@ class Rollout:
             "exact": self.exact,
             "first_reward": self.first_reward,
         }
+        if self.schedule.warmup_limit and self.first_reward is None:
+            shared["flat"] = self.flat
         if self.schedule.explore_episodes:
             shared["recent"] = self.recent
         if self.frontier:
@@ -336,6 +349,10 @@ class Rollout:
             )
         if self.first_reward is None and (outcome.reward > 0 or outcome.success):
             self.first_reward = self.step
+        if self.flat is not None:
+            same = np.isnan(self.flat) or outcome.reward == self.flat
+            alike = same and not outcome.terminated
+            self.flat = float(outcome.reward) if alike else None
         self.told = self.told or outcome.success is not None
 
 
