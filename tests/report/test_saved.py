@@ -99,4 +99,4 @@ def test_committed_verdicts_follow_from_the_committed_runs(path):
 
 
 def test_there_are_committed_results():
-    assert len(RESULTS) == 6
+    assert len(RESULTS) == 7
