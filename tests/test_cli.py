@@ -133,6 +133,25 @@ def test_a_table_too_wide_for_the_terminal_is_turned(capsys, monkeypatch, column
         assert len(lines) == 3 + columns
 
 
+def test_rows_that_lack_a_column_stay_under_the_right_heads(capsys):
+    rows = [{"a": 1, "b": 2, "end": "x"}, {"a": 3, "end": "y", "more": 4}]
+    show(rows, json=False)
+    head, first, second = (
+        line.split()
+        for line in capsys.readouterr().out.splitlines()
+        if line.split()[1:]
+    )
+    assert head == ["a", "b", "end", "more"]
+    assert (first, second) == (["1", "2", "x", "-"], ["3", "-", "y", "4"])
+    show(rows, json=True)
+    assert json.loads(capsys.readouterr().out)["rows"][1] == {
+        "a": 3,
+        "b": None,
+        "end": "y",
+        "more": 4,
+    }
+
+
 def test_json_has_no_nan(capsys):
     show([{"a": math.nan, "b": [1.5, -math.inf]}], json=True, more=(math.inf,))
     held = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)

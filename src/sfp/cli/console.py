@@ -29,9 +29,11 @@ def show(
 ) -> None:
     """Print rows as a table and notes below it, or all of it as one JSON document.
 
-    All rows have the same keys. Title, head and notes are for people only, `document`
-    is for the JSON document only. A wide table is turned on its side.
+    What a row lacks that another has is empty. Title, head and notes are for people
+    only, `document` is for the JSON document only. A wide table is turned on its side.
     """
+    names = dict.fromkeys(name for row in rows for name in row)
+    rows = [{name: row.get(name) for name in names} for row in rows]
     if json:
         print(jsonlib.dumps(_finite({**document, "rows": list(rows)}), indent=2))
         return
