@@ -48,6 +48,9 @@ def train(
     A run that was interrupted or killed resumes, and ends with the same bits:
         sfp train maze --prior room --steps 60000 --out runs/maze --resume
 
+    A run that is not there yet goes on; all it has learned stays:
+        sfp train maze --prior room --steps 90000 --out runs/maze --resume
+
     Args:
         task: a task (`sfp list tasks`), a Gymnasium id, or a .txt file with a map.
         out: folder of the run, for tables, TensorBoard events, checkpoints, the policy.
@@ -60,7 +63,8 @@ def train(
         preset: `paper` relabels goals (hindsight 4) for every method that can.
         match: take α, hindsight and schedule from the defaults of this method, so that
             a comparison with it (`sac`) differs in the method alone.
-        resume: resume the run in --out.
+        resume: resume the run in --out; with more --steps, or without the
+            --until-solved that it had, it goes on to the new end.
         threads: threads of JAX; two runs with one thread each are faster than one run
             with two.
         vector: with --envs 2 or more, `async` gives every environment a process of its

@@ -18,10 +18,12 @@ from sfp.files import (
     digest,
     is_locked,
     read_sums,
+    remove,
     warn_unverified,
     write_json,
     write_sums,
 )
+from sfp.training.checkpoint import Checkpoints
 from sfp.training.log import TABLES
 from sfp.versions import version
 
@@ -33,6 +35,9 @@ CHANGED = "changed.json"
 REMEDY = "Choose another --out."
 UNTOLD = ("beside", "reward_threshold")
 """What the config of an earlier version does not tell, and cannot be asked for."""
+
+NEXT = f"{CONFIG} (next)"
+"""In SHA256SUMS, the digest of a config that is about to be written."""
 
 
 def check_folder(folder: Path, *, resume: bool) -> None:
@@ -67,8 +72,11 @@ def held_method(folder: Path) -> str | None:
     return method if isinstance(method, str) else None
 
 
-def check_config(folder: Path, asked: dict[str, Any]) -> None:
-    """Write what was asked for, or refuse if it is not what the folder holds."""
+def check_config(folder: Path, asked: dict[str, Any], *, resume: bool = False) -> None:
+    """Write what was asked for, or refuse if it is not what the folder holds.
+
+    A run that resumes may get another end: nothing before it depends on that.
+    """
     versions = {name: version(name) for name in PACKAGES} | {"cpu": cpu_kind()}
     if not (folder / CONFIG).is_file():
         _write(folder, {VERSIONS: versions, CONFIG: asked}, {})
@@ -80,17 +88,16 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
             wanted.pop(name, None)
     for config in (held, wanted):  # names: fingerprints tell priors apart
         config.pop("priors", None)
-    changes = _changes(_settled(folder, held, wanted), _settled(folder, wanted, wanted))
-    if changes:
-        raise SfpError(
-            f"{folder} holds a run with other settings ({changes}): give the same "
-            "ones, or choose another --out."
-        )
+    ours, theirs = (_settled(folder, config, wanted) for config in (held, wanted))
+    changed = _differences(ours, theirs)
+    if changed:
+        _check_end(folder, changed, resume=resume)
+        _move_end(folder, {name: new for name, (_, new) in changed.items()})
     if not verified:
         warn_unverified(folder)
     held = read_json(folder / VERSIONS, REMEDY)
     versions = {k: v for k, v in versions.items() if k != "cpu" or k in held}
-    changes = _changes(held, versions)
+    changes = _told(_differences(held, versions))
     if changes and not (folder / FINISHED).is_file():
         write_json(folder / CHANGED, versions)
         warnings.warn(
@@ -98,6 +105,59 @@ def check_config(folder: Path, asked: dict[str, Any]) -> None:
             "perhaps not bit for bit.",
             stacklevel=2,
         )
+
+
+def _check_end(
+    folder: Path, changed: dict[str, tuple[Any, Any]], *, resume: bool
+) -> None:
+    """Refuse settings that make another run than the folder's with another end."""
+    told = _told(changed)
+    ends = changed.keys() <= {"steps", "until_solved"}
+    if not ends or changed.get("until_solved", (True, False)) != (True, False):
+        raise SfpError(
+            f"{folder} holds a run with other settings ({told}): give the same ones, "
+            "or choose another --out."
+        )
+    if not resume:
+        raise SfpError(
+            f"{folder} holds a run with another end ({told}): add --resume to go on to "
+            "the new one, or choose another --out."
+        )
+    reached = max(Checkpoints(folder / "checkpoint").steps(), default=0)
+    steps = changed.get("steps", (0, reached))[1]
+    if steps < reached:
+        raise SfpError(
+            f"{folder} holds a run that is at step {reached} already: expected --steps "
+            f"{reached} or more, received {steps}."
+        )
+
+
+def _move_end(folder: Path, end: dict[str, Any]) -> None:
+    """Give the run of a folder another end; a process may die at any point of it."""
+    held = read_json(folder / CONFIG, REMEDY)
+    moved = {
+        name: group | {k: end[k] for k in end.keys() & group.keys()}
+        for name, group in held.items()
+        if isinstance(group, dict)
+    }
+    text = json.dumps(held | moved, indent=2)
+    remove(folder / FINISHED)
+    sums = _read_sums(folder)
+    if sums is not None:
+        write_sums(folder, sums | {NEXT: digest(text)})
+    with atomic_file(folder / CONFIG) as draft:
+        draft.write_text(text, encoding="utf-8")
+    if sums is not None:
+        write_sums(folder, sums | {CONFIG: digest(text)})
+
+
+def _read_sums(folder: Path) -> dict[str, str] | None:
+    """The digests of a run's files, also if it died while its end was moved."""
+    sums, path = read_sums(folder), folder / CONFIG
+    following = sums.pop(NEXT, None) if sums else None
+    if sums and following and path.is_file() and digest(path.read_bytes()) == following:
+        sums[CONFIG] = following
+    return sums
 
 
 def _settled(folder: Path, config: Any, asked: dict[str, Any]) -> Any:
@@ -126,7 +186,7 @@ def check_run(folder: Path) -> bool:
 
     The result is False for a run of an earlier version, without digests.
     """
-    sums = read_sums(folder)
+    sums = _read_sums(folder)
     if sums is None:
         return False
     names = [VERSIONS, CONFIG]
@@ -144,7 +204,7 @@ def finish(folder: Path, end: dict[str, Any], meta: dict[str, Any]) -> None:
         end: what to say of it.
         meta: the numbers of its last checkpoint.
     """
-    sums = read_sums(folder)
+    sums = _read_sums(folder)
     if (folder / CHANGED).is_file():
         end["exact"] = False
     end["verified"] = meta["verified"] and sums is not None
@@ -168,10 +228,9 @@ def _write(
             draft.write_text(text, encoding="utf-8")
 
 
-def _changes(held: Any, asked: Any) -> str:
+def _told(changed: dict[str, tuple[Any, Any]]) -> str:
     return "; ".join(
-        f"{name} {old!r} -> {new!r}"
-        for name, (old, new) in _differences(held, asked).items()
+        f"{name} {old!r} -> {new!r}" for name, (old, new) in changed.items()
     )
 
 

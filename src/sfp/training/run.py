@@ -148,7 +148,8 @@ def train(
             a comparison with it (`sac`) differs in the method alone.
         out: folder of the run: tables, events, checkpoints, the policy. Without it
             nothing is written.
-        resume: resume the run in `out`.
+        resume: resume the run in `out`; with more `steps` than it was begun with, or
+            no longer `until_solved`, go on to the new end.
         eval_env: for tests; needed if `env` cannot be made anew from its `spec`.
         vector: whether several environments (`envs`) have a process each (`async`), or
             share one (`sync`); the results are the same.
@@ -242,7 +243,7 @@ def _in_folder(
     check_folder(folder, resume=resume)
     with locked(folder, "training in") as check:
         sweep_all(folder)
-        check_config(folder, asdict(run))
+        check_config(folder, asdict(run), resume=resume)
         if (folder / FINISHED).is_file():
             trained = Trained.load(folder)
             trained.evaluations = read_table(folder, "eval")
