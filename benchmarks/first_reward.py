@@ -8,6 +8,7 @@ a frontier.
 """
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from sfp.envs.adapter import Environment, make_env
 from sfp.envs.vector import Alone
 from sfp.exploration.family import Correlated, Explorer, Uniform
 from sfp.exploration.prior import PriorWarmup
-from sfp.noise.processes import Colored, OrnsteinUhlenbeck
+from sfp.noise.processes import Colored, OrnsteinUhlenbeck, Zeta
 from sfp.priors.base import unit_prior
 from sfp.progress import progress, say_line
 from sfp.report.tables import save_csv
@@ -35,15 +36,21 @@ TINY = Networks(width=1, depth=1)
 
 
 def explorer(name: str, prior: str) -> Explorer:
-    """By the name that the table has."""
-    noises: dict[str, Explorer] = {
-        "uniform": Uniform(),
-        "pink": Correlated(Colored(1.0, 500)),
-        "ou": Correlated(OrnsteinUhlenbeck(0.05)),  # tuned (benchmarks/noises.py)
+    """By the name that the table has; a number behind it is the noise's own."""
+    kind, _, number = name.partition(":")
+    if kind == "prior":
+        return PriorWarmup(unit_prior(sfp.load_prior(number or prior)))
+    noises: dict[str, Callable[[], Explorer]] = {
+        "uniform": Uniform,
+        "pink": lambda: Correlated(Colored(float(number or 1), 500)),
+        # tuned on mazes (benchmarks/noises.py)
+        "ou": lambda: Correlated(OrnsteinUhlenbeck(float(number or 0.05))),
+        "zeta": lambda: Correlated(Zeta(longest=int(number or 16))),
     }
-    if name == "prior":
-        return PriorWarmup(unit_prior(sfp.load_prior(prior)))
-    return noises[name]
+    if kind not in noises:
+        known = ", ".join(["prior", *noises])
+        raise SystemExit(f"there is no explorer {name}: expected one of {known}.")
+    return noises[kind]()
 
 
 def first_reward(
@@ -81,8 +88,8 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def main() -> None:
     options = argparse.ArgumentParser(description="First rewards.")
     options.add_argument("--tasks", nargs="+", default=TASKS)
-    names = "prior", "uniform", "pink", "ou"
-    options.add_argument("--explorers", nargs="+", default=["prior"], choices=names)
+    names = "prior (or prior:PRIOR), uniform, pink:EXPONENT, ou:THETA, zeta:LONGEST"
+    options.add_argument("--explorers", nargs="+", default=["prior"], help=names)
     options.add_argument("--prior", default="room")
     options.add_argument("--frontier", type=int, nargs="+", default=[0, 50])
     options.add_argument("--runs", type=int, default=100)
