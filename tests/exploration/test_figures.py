@@ -1,6 +1,7 @@
 """Figures are written, and the same bits each time."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sfp.errors import SfpError
 from sfp.exploration.explorers import explore
 from sfp.exploration.figures import (
     data_figure,
+    distance_figure,
     save,
     spectrum_figure,
     trajectory_figure,
@@ -67,6 +69,23 @@ def test_trajectories_among_walls(task, tmp_path):
     width, height = size_of(trajectory_figure(get_layout(task), found), tmp_path)
     if task == "corridor":  # one above the other
         assert width > 2 * height
+
+
+def test_distances_are_drawn_as_they_were():
+    far = np.maximum.accumulate(np.random.default_rng(0).uniform(size=(3, 50)), axis=1)
+    found = [
+        replace(one, distance=far * scale, success=np.array([scale]))
+        for scale, one in zip((1.0, 0.5), walks("room", 2), strict=True)
+    ]
+    figure = distance_figure(found, 0.9, shown=2)
+    for axis, exploration in zip(figure.axes, found, strict=True):
+        (lines,), (mean, threshold) = axis.collections, axis.lines
+        drawn = np.array(lines.get_segments())
+        np.testing.assert_array_equal(drawn[:, :, 1], exploration.distance[:2])
+        np.testing.assert_array_equal(drawn[0, :, 0], np.arange(50))
+        np.testing.assert_allclose(mean.get_ydata(), exploration.distance.mean(axis=0))
+        assert list(threshold.get_ydata()) == [0.9, 0.9]
+        assert axis.get_title().endswith(f"success {exploration.success[0]:.2f}")
 
 
 def test_trajectories_are_drawn_where_they_went():

@@ -68,6 +68,7 @@ def explore(
     from sfp.exploration.explorers import EXPLORERS, success_notes
     from sfp.exploration.explorers import explore as walk
     from sfp.exploration.figures import (
+        distance_figure,
         save,
         spectrum_figure,
         spectrum_rows,
@@ -106,9 +107,12 @@ def explore(
         )
     rows = [exploration.row() for exploration in walks]
     stem = out / f"explore-{place.name}"
-    picture = trajectory_figure(
-        place.canvas(), walks, shown=trajectories, labels=place.labels
-    )
+    if place.threshold is not None:
+        picture = distance_figure(walks, place.threshold, shown=trajectories)
+    else:
+        picture = trajectory_figure(
+            place.canvas(), walks, shown=trajectories, labels=place.labels
+        )
     spectra = {e.name: e.actions for e in walks}
     powers = spectrum_rows(spectra)
     made = {

@@ -203,7 +203,7 @@ def explore(
             chosen, walks, paths, succeeded, strict=True
         )
     ]
-    if place.far:
+    if place.threshold is not None:
         return [
             replace(one, distance=farthest(walk.paths))
             for one, walk in zip(scored, walks, strict=True)

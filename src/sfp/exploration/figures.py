@@ -78,6 +78,38 @@ def trajectory_figure(
     return figure
 
 
+def distance_figure(
+    explorations: Sequence[Exploration], threshold: float, *, shown: int = 20
+) -> Figure:
+    """How far each explorer has got until each step: single rollouts, and their mean.
+
+    Above the threshold there are rewards.
+    """
+    columns = min(ABREAST, len(explorations))
+    rows = -(-len(explorations) // columns)
+    size = columns * 3.1, rows * 2.6
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+    for axis in axes.ravel()[len(explorations) :]:
+        axis.set_axis_off()
+    for axis, exploration in zip(axes.ravel(), explorations, strict=False):
+        far = exploration.distance
+        assert far is not None
+        steps = np.arange(far.shape[1])
+        lines = [np.stack([steps, one], axis=1) for one in far[:shown]]
+        axis.add_collection(LineCollection(lines, colors=COLOURS[0], lw=0.6, alpha=0.5))
+        axis.plot(steps, far.mean(axis=0), color="black", lw=1.8)
+        axis.axhline(threshold, color=COLOURS[1], ls="--", lw=1.2)
+        row = exploration.row()
+        told = f"{far[:, -1].mean():.2g} m, success {row['success']:.2f}"
+        axis.set_title(f"{exploration.name}: {told}", fontsize=10)
+    for axis in axes[-1]:
+        axis.set_xlabel("step")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("farthest so far (m)")
+    return figure
+
+
 def spectrum_figure(sequences: dict[str, np.ndarray]) -> Figure:
     figure = Figure(figsize=(5.2, 3.6), layout="constrained")
     _draw_spectra(figure.subplots(), sequences)

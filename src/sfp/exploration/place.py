@@ -45,7 +45,8 @@ class Place:
         notes: what the measures mean.
         arenas: begins that many rollouts: all at once, or one after the other.
         box: what can be reached; None if that is not known.
-        far: whether it is about getting away from where one begins.
+        threshold: metres from the start that are a success, where it is about getting
+            away.
     """
 
     environment: Environment
@@ -56,7 +57,7 @@ class Place:
     arenas: Callable[[int, np.random.Generator], Iterator[Arena]]
     box: Box | None = None
     layout: Layout | None = None
-    far: bool = False
+    threshold: float | None = None
 
     @property
     def is_known(self) -> bool:
@@ -155,14 +156,14 @@ def _walking_place(task: Task) -> Place:
         environment,
         task.slug,
         SUITES[task.suite].episode_steps,
-        ("x of the centre of mass, scaled", "y"),
+        ("x of the centre of mass", "y"),
         [
             "distance_N is the largest displacement within the first N steps in "
             "metres, its mean over all trajectories; best_N is the largest of all.",
             f"Success is a displacement of {robot.threshold:g} m.",
         ],
         arenas,
-        far=True,
+        threshold=robot.threshold,
     )
 
 
