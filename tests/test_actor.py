@@ -10,6 +10,7 @@ from probes import linear_prior
 BOX = gym.spaces.Box(np.float32([-1, 0]), np.float32([1, 4]))
 
 
+@pytest.mark.slow
 def test_each_environment_remembers_what_was_executed_in_it():
     prior = linear_prior(gain=0.1, k=1, dims=1)
     actor = sfp.PriorActor(prior, gym.spaces.Box(-1, 1, (1,), np.float32), envs=2)

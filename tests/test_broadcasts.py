@@ -43,6 +43,7 @@ def test_the_check_itself_sees_a_broadcast():
         jax.eval_shape(lambda: jnp.zeros((3, 2)) + jnp.zeros(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_models(name):
     model = MODELS[name].build(2, 3, key=KEY)
@@ -61,6 +62,7 @@ def test_models(name):
     jax.eval_shape(jax.vmap(prior.log_prob), actions, contexts)
 
 
+@pytest.mark.slow
 def test_batches_of_a_fit():
     rng = np.random.default_rng(0)
     shapes = {"actions": (50, 2), "observations": (50, 3)}
@@ -101,6 +103,7 @@ AGENTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AGENTS)
 def test_updates(name):
     agent = AGENTS[name]()

@@ -304,6 +304,7 @@ def test_a_map_of_ones_own(run):
     assert run("collect", "my map.txt", *SMALL, "--name", "me/map-v0").code == 0
 
 
+@pytest.mark.slow
 def test_a_generated_maze_everywhere_under_one_name(run):
     name = "maze:size=small,seed=7"
     row = document(run("collect", name, *SMALL, "--json"))["rows"][0]
@@ -313,6 +314,7 @@ def test_a_generated_maze_everywhere_under_one_name(run):
     one_line(run("explore", "maze:seed=7,size=tiny", *WALK), "small or medium or large")
 
 
+@pytest.mark.slow
 def test_a_trained_policy_records(run):
     given = (
         "--method",
@@ -342,6 +344,7 @@ def test_a_trained_policy_records(run):
     one_line(run(*line[:-2], "nowhere", "--json"), "no trained policy in nowhere")
 
 
+@pytest.mark.slow
 def test_expert_is_an_old_word_for_a_policy(run):
     pytest.importorskip("metaworld")
     line = ("collect", "window-close", "--episodes", "1", "--steps", "5")
@@ -392,6 +395,7 @@ def test_completion(run, shell):
     one_line(run("--print-completion", "cmd"), "received cmd", shell)
 
 
+@pytest.mark.slow
 def test_help_names_values_as_people_do(run):
     for command in COMMANDS:
         text = run(command, "--help").out
@@ -404,6 +408,7 @@ def test_help_names_values_as_people_do(run):
     one_line(run("train", "maze", "--out", "x", "--warmup-by", "me"), "'uniform'")
 
 
+@pytest.mark.slow
 def test_an_option_that_may_be_left_out_takes_none(run):
     line = ("explore", "room", *WALK, "--explorer", "uniform", "--json")
     rows = document(run(*line, "--solved-at", "None"))["rows"]
@@ -576,6 +581,7 @@ def test_a_damaged_dataset_of_ours(run, collected, datasets):
     one_line(run("data", NAME), "data/main_data.hdf5 is not what was written")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

@@ -97,3 +97,29 @@ def test_what_cannot_fit_is_refused_at_once(capsys, words, line):
 def test_networks_that_cannot_fit_are_refused_before_they_are_made(tmp_path):
     with pytest.raises(SfpError, match=r"networks and optimisers need .* less width"):
         sfp.train("room", method="sac", width=10**6, out=tmp_path / "run")
+
+
+COMPILED = """
+import sys
+from pathlib import Path
+from sfp.compute import keep_compiled
+keep_compiled(Path(sys.argv[1]))
+import jax
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+print(float(jax.jit(lambda x: x * 3)(2.0)))
+"""
+
+
+def test_a_program_that_was_half_written_is_compiled_again_in_silence(tmp_path):
+    """As by a process that was killed, or that is not ready with it."""
+    for damaged in (False, True):
+        kept = list(tmp_path.rglob("jit__lambda*"))
+        for path in kept if damaged else ():
+            path.write_bytes(path.read_bytes()[:50])
+        done = subprocess.run(
+            [sys.executable, "-c", COMPILED, str(tmp_path)],
+            capture_output=True,
+            text=True,
+        )
+        assert (done.stdout, done.stderr) == ("6.0\n", "")
+        assert bool(kept) == damaged

@@ -29,6 +29,7 @@ def test_every_row_is_on_its_page_in_order(path):
     assert tables[: len(rows)] == rows
 
 
+@pytest.mark.slow
 def test_the_tables_of_sooner_are_those_of_its_runs():
     """`sfp report` needs whole runs; these were made on several machines."""
     script = runpy.run_path(str(ROOT / "benchmarks" / "sooner.py"))

@@ -91,6 +91,7 @@ def test_the_file_needs_numpy_only(tmp_path):
     assert loaded == "[]"
 
 
+@pytest.mark.slow
 def test_a_prior_remembers_what_was_executed(tmp_path):
     prior = make_prior("deterministic", dims=2)
     sfp.export(prior, tmp_path / "out")
@@ -106,6 +107,7 @@ def test_a_prior_remembers_what_was_executed(tmp_path):
     np.testing.assert_allclose(controller.act(), expected, atol=2e-5)
 
 
+@pytest.mark.slow
 def test_the_normal_quantile(tmp_path):
     graph = Graph()
     p = graph.input("p", 1)
@@ -123,6 +125,7 @@ class Strange:
         return action
 
 
+@pytest.mark.slow
 def test_one_line_for_what_cannot_be_exported(tmp_path, monkeypatch):
     prior = make_prior("gaussian")
     strange = Prior(Strange(), prior.frame, prior.seeds, prior.conditioning)

@@ -30,6 +30,7 @@ def test_arrays_and_notes_come_back(tmp_path):
         np.testing.assert_array_equal(arrays[name], array)
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_and_every_cut_is_refused(tmp_path):
     path = tmp_path / "file"
     save_arrays(path, ARRAYS, NOTES)

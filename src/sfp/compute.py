@@ -122,6 +122,9 @@ def keep_compiled(folder: Path | None = None) -> None:
     except (OSError, RuntimeError):  # no home, or not ours: compile each time
         return
     jax.config.update("jax_compilation_cache_dir", str(chosen))
+    # Of a program that another process is writing, or was killed over: JAX says that it
+    # cannot be read, and compiles it.
+    warnings.filterwarnings("ignore", "Error reading persistent compilation cache")
     least = os.environ.get("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", 0.5)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", float(least))
 

@@ -176,6 +176,7 @@ def test_noise_belongs_to_the_episode_and_updates_are_sacs():
 # --- PolyRL ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_polyrl_walks_at_first_and_is_sac_afterwards():
     agent = SAC(Spec(2, 2, 1), 0.3, SMALL, SelfAvoiding())
     sac = SAC(Spec(2, 2, 1), 0.3, SMALL)

@@ -137,6 +137,7 @@ def test_choose_takes_whole_actions():
     np.testing.assert_array_equal(chosen, [[1, 2], [7, 8]])
 
 
+@pytest.mark.slow
 def test_choose_gives_each_prior_and_the_policy_their_share_of_the_coin():
     coins = jnp.array([0.1, 0.3, 0.6])
     weights = jnp.tile(jnp.array([[0.2, 0.3]]), (3, 1))

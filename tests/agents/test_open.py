@@ -198,6 +198,7 @@ def test_stacks_resume_with_the_same_bits_and_are_said_before(tmp_path):
         assert one.read_bytes() == two.read_bytes(), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("image", "said"),
     [

@@ -153,6 +153,7 @@ def test_the_warm_up_is_the_prior_alone_whatever_lambda_says():
     assert (decision.action != np.float32(0.7)).all()
 
 
+@pytest.mark.slow
 def test_one_toss_decides_for_a_while():
     """Segments are geometric; who acts in them still depends on each state's λ."""
     agent = make(linear_prior(0.7), mixing_fixed=0.5, commit=10.0)
@@ -168,6 +169,7 @@ def test_one_toss_decides_for_a_while():
     assert np.mean(by_prior) == pytest.approx(0.5, abs=0.12)
 
 
+@pytest.mark.slow
 def test_uniform_actions_at_first():
     agent = make(linear_prior(0.7, k=1))
     state, memory = agent.init(jax.random.key(0)), begin(agent)
@@ -234,6 +236,7 @@ def test_the_history_goes_on_with_what_was_executed_or_proposed(context, k):
         np.testing.assert_allclose(bank[:, b], wanted, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_episodes_begin_with_every_seed_of_the_prior():
     agent = make(linear_prior(k=2))
     rng = np.random.default_rng(0)

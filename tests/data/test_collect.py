@@ -93,6 +93,7 @@ def test_episodes_and_chunks_are_all_different(monkeypatch):
     assert len(np.unique(first, axis=0)) == 10
 
 
+@pytest.mark.slow
 def test_actions_explain_positions_rewards_and_goals():
     small(episodes=20, steps=300)
     env = gym.make("sfp/Room-v0").unwrapped

@@ -16,6 +16,7 @@ from sfp.errors import SfpError
 pytest.importorskip("metaworld")
 
 
+@pytest.mark.slow
 def test_reaching_reaches(monkeypatch):
     env = MetaWorld("reach")
     made = roll(env, Reaching(), 300, np.random.default_rng([0, 0]))

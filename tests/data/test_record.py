@@ -214,6 +214,7 @@ def test_who_cannot_act(task, policy, words):
         collect(task, policy=policy, episodes=1)
 
 
+@pytest.mark.slow
 def test_the_scripted_recordings_keep_their_bits():
     data = collect("room", episodes=50)
     assert data.fingerprint == (

@@ -196,6 +196,7 @@ def plan_of(seed, episodes=9, longest=9):
     ] + [(int(rng.integers(1, longest + 1)), "running")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 12, 40])
 @pytest.mark.parametrize("goals", [False, True])
 def test_every_transition_is_what_the_definition_says(n, goals):
@@ -207,6 +208,7 @@ def test_every_transition_is_what_the_definition_says(n, goals):
     assert len(replay) == len(tale.transitions(1000))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 3, 12])
 def test_with_hindsight_rewards_and_both_observations_have_the_same_goal(n):
     tale = Tale(plan_of(20 + n), n=n, k=1, bank=2, goals=True)

@@ -12,6 +12,7 @@ from sfp.errors import SfpError
 pytest.importorskip("mujoco")
 
 
+@pytest.mark.slow
 def test_recordings_of_an_expert_follow_from_the_seed(monkeypatch, tmp_path):
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
     given = dict(policy="expert", episodes=2, steps=60)

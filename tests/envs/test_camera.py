@@ -68,6 +68,7 @@ def test_the_goal_is_drawn_where_it_is():
     env.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("opengl")
 def test_an_unknown_camera_is_answered_with_the_nearest():
     env = MetaWorld("reach", render_mode="rgb_array", camera_name="corner9")
@@ -76,6 +77,7 @@ def test_an_unknown_camera_is_answered_with_the_nearest():
         env.render()
 
 
+@pytest.mark.slow
 def test_without_opengl_only_pictures_are_missing(monkeypatch):
     monkeypatch.setattr(camera, "BACKENDS", ("nothing",))
     monkeypatch.delenv("MUJOCO_GL", raising=False)

@@ -34,6 +34,7 @@ def distances(near, goal):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_every_maze_is_solvable_far_and_full_of_dead_ends(size):
     least, most = WAYS[size]
@@ -57,6 +58,7 @@ def test_every_maze_is_solvable_far_and_full_of_dead_ends(size):
         assert max(degrees.values()) >= 3
 
 
+@pytest.mark.slow
 def test_the_ways_span_40_to_200_and_differ():
     ways = {size: [generate(s, size).shortest_way for s in range(20)] for size in SIZES}
     assert min(ways["small"]) < 50
@@ -65,6 +67,7 @@ def test_the_ways_span_40_to_200_and_differ():
         assert len(Counter(found)) >= 4, size
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_maze_and_others_give_others():
     generate.cache_clear()
     one = {size: generate(3, size).to_ascii() for size in SIZES}
@@ -81,6 +84,7 @@ def test_seeds_for_choosing_and_for_reporting_are_disjoint():
     assert min(len(CHOOSING), len(REPORTING)) >= 100
 
 
+@pytest.mark.slow
 def test_start_and_goal_are_not_always_on_the_same_side():
     starts = np.array([generate(s, "small").starts[0] for s in range(100)])
     goals = np.array([generate(s, "small").goals[0] for s in range(100)])

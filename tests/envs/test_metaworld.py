@@ -82,6 +82,7 @@ def test_the_seed_decides_everything_and_nothing_else_does():
     np.testing.assert_array_equal(before, np.random.get_state()[1])  # noqa: NPY002
 
 
+@pytest.mark.slow
 def test_unseeded_resets_differ_but_follow_from_the_first_seed():
     env, again = MetaWorld("reach"), MetaWorld("reach")
     goals = [env.reset(seed=1)[0]["desired_goal"], env.reset()[0]["desired_goal"]]

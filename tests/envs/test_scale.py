@@ -25,6 +25,7 @@ def test_the_bits_of_what_the_environment_was_given(dtype):
     np.testing.assert_array_equal(ends, [LOW, HIGH])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 def test_the_bits_of_what_a_prior_sees(compiled):
     low, high = jnp.asarray(LOW, jnp.float32), jnp.asarray(HIGH, jnp.float32)

@@ -296,6 +296,7 @@ def test_slugs_are_stable():
     )
 
 
+@pytest.mark.slow
 def test_a_cell_with_the_schedule_of_another_method_knows_its_own_run(tmp_path):
     """Pink noise has no mixture, whose options sfp-quick has defaults for."""
     small = dict(steps=60, batch=8, width=8, depth=1, eval_every=60, eval_episodes=1)

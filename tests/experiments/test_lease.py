@@ -62,6 +62,7 @@ def test_of_many_at_once_one_gets_it(tmp_path):
     assert len(taken) == 1
 
 
+@pytest.mark.slow
 def test_a_holder_of_this_machine_that_died_is_gone_at_once(tmp_path):
     program = f"from sfp.experiments.lease import *; take(Path({str(tmp_path)!r}))"
     paths = os.pathsep.join(sys.path)

@@ -216,6 +216,7 @@ def test_a_prior_of_the_maze_does_not_fit_a_hand():
         explore("reach", [], priors={"room": load_prior("room")}, **SMALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["reach", "door-open"])
 def test_hands_in_one_simulator_are_many_environments(task):
     pytest.importorskip("metaworld")

@@ -55,6 +55,7 @@ def test_same_figure_same_bits(suffix, tmp_path):
         assert sorted((tmp_path / name).iterdir()) == files  # and no draft
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_trajectories_side_by_side(count, tmp_path):
     found = walks("room", count)

@@ -98,6 +98,7 @@ def test_walks_are_what_the_environment_saw():
         assert list(walk.row())[1:] == [m + s for m in metrics for s in ("", "_std")]
 
 
+@pytest.mark.slow
 def test_success_is_told_where_the_environment_tells_it():
     env = Lift(tells=True)
     (walk,) = explore(env, **SIZE | {"trajectories": 20})
@@ -108,6 +109,7 @@ def test_success_is_told_where_the_environment_tells_it():
     assert walk.success.sum() < walk.returns.sum()
 
 
+@pytest.mark.slow
 def test_success_is_a_return_where_the_environment_does_not_tell_it():
     named = gym.make("own/Lift-v0")
     named.spec.reward_threshold = 1.0
@@ -128,6 +130,7 @@ def test_all_explorers_begin_with_the_same_resets():
     assert len(np.unique(starts[:6])) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", [True, False])
 def test_who_begins_at_the_goal_does_not_succeed(told):
     """The environment tells it at the reset, or rewards the start as a success."""

@@ -78,6 +78,7 @@ def test_an_encoder_of_ones_own_sees_one_observation():
         del ENCODERS["mean"]
 
 
+@pytest.mark.slow
 def test_shifts_move_whole_images_and_repeat_their_border():
     images = shown((6, 5, 3), 40).image
     moved = np.asarray(random_shift(jax.random.key(0), jax.numpy.asarray(images), 2))

@@ -129,6 +129,7 @@ def test_the_chain_is_measured_as_it_grows(dims):
         np.testing.assert_allclose(state.cross, np.arange(1, t) @ powers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theta", [0.0, 0.35, 1.2])
 def test_expected_growth_is_that_of_ideal_chains(theta):
     path = ideal_chains(theta, 20_000, 25)

@@ -31,6 +31,7 @@ def slowly(model, context):
     return np.concatenate([x[-1], np.asarray(context)[-2 * model.dims :]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("past", [1, 2, 5, 16, 33])
 def test_it_remembers_as_a_dilated_convolution_does(past):
     model = make(past=past)

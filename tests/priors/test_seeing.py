@@ -108,6 +108,7 @@ def test_parrot_sees_images_and_its_policy_is_kept(prior, tmp_path):
     np.testing.assert_allclose(action, acted, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_its_features_are_what_the_encoder_sees():
     model = Seeing(2, 8 * 8 * 3, key=jax.random.key(0), shape=(8, 8, 3))
     image = np.random.default_rng(0).integers(0, 256, (8, 8, 3), dtype=np.uint8)
@@ -118,6 +119,7 @@ def test_its_features_are_what_the_encoder_sees():
     np.testing.assert_allclose(seen, expected, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_together_is_said_in_a_line(prior):
     with pytest.raises(SfpError, match="no prior that sees images: take method parrot"):
         get_method("sfp", (prior,))

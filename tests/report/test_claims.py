@@ -47,6 +47,7 @@ def test_verdicts_follow_the_runs(tmp_path):
     assert wrong.pair.tasks == ("corridor", "maze")
 
 
+@pytest.mark.slow
 def test_equal_runs_and_single_seeds_decide_nothing(tmp_path):
     make_grid(tmp_path / "one", seeds=1)
     (single,) = claims_of(tmp_path / "one", CLAIM | {"tasks": ["maze"]})
@@ -124,6 +125,7 @@ def test_one_solved_run_refutes_that_there_is_none(seeds, solvers, verdict, tmp_
         assert float(found.pair.gap.high) == pytest.approx(1 - 0.025 ** (1 / seeds))
 
 
+@pytest.mark.slow
 def test_a_share_is_of_what_the_other_has(tmp_path):
     """SAC ends at 61 in `corridor` where SFP has 101: six tenths, not seven."""
     make_grid(tmp_path, seeds=9)

@@ -61,6 +61,7 @@ def test_what_cannot_be_filmed(tmp_path, monkeypatch):
     assert "1 of 1 runs are not filmed" in written.warnings[0]
 
 
+@pytest.mark.slow
 def test_a_reel_keeps_pictures_evenly():
     reel = Reel()
     for t in range(1000):

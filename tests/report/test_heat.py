@@ -3,6 +3,7 @@
 import csv
 
 import numpy as np
+import pytest
 
 from folders import make_run
 from sfp.cli import main
@@ -55,6 +56,7 @@ def test_one_parameter_or_none_makes_no_map():
     assert find_heats({("my/Own-v0", "a"): 1.0, ("hopper", "a"): 2.0}) == []
 
 
+@pytest.mark.slow
 def test_figure_table_and_page_show_it(tmp_path, monkeypatch):
     for i, (task, level) in enumerate(TASKS.items()):
         make_run(tmp_path / "out" / f"run-{i}", task=task, level=level)

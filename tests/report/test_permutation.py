@@ -91,6 +91,7 @@ def test_known_values():
     assert (same.more, same.less) == (1.0, 1.0)
 
 
+@pytest.mark.slow
 def test_of_too_many_relabellings_some_are_drawn(monkeypatch):
     ours, theirs = [rng(1).normal(0.8, 1, 7)] * 2, [rng(2).normal(0, 1, 7)] * 2
     monkeypatch.setattr(permutation, "MOST", 10**8)
@@ -156,6 +157,7 @@ def _allowed(rate, count):
     return stats.binom.ppf(0.999, count, rate) / count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "tasks"), [(2, 1), (2, 2), (3, 1), (3, 2), (5, 1), (5, 2), (10, 1)]
 )

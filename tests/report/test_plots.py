@@ -28,6 +28,7 @@ def found(tmp_path):
     return compared(make_grid(tmp_path / "grid"))
 
 
+@pytest.mark.slow
 def test_curves_have_bands_and_a_legend(found):
     figure = curves_figure(found, "return")
     first, second, *_ = figure.axes

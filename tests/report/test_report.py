@@ -123,6 +123,7 @@ def test_sections_tables_replays_and_provenance(page, written):
     assert left_out in words
 
 
+@pytest.mark.slow
 def test_same_runs_same_bits(tmp_path):
     make_grid(tmp_path, seeds=2)
     one, two = (

@@ -39,6 +39,7 @@ def test_a_report_beside_the_runs(run, tmp_path):
     assert "bad/config.json is damaged" in err
 
 
+@pytest.mark.slow
 def test_figures_for_print_and_one_document(run, tmp_path, monkeypatch):
     saved = []
     monkeypatch.setattr(plots, "save", lambda _, path: saved.append(path) or path)

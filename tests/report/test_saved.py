@@ -35,6 +35,7 @@ def report(folder, figures):
     main(["report", str(folder), "--figures", str(figures), "--no-replays"])
 
 
+@pytest.mark.slow
 def test_tables_give_the_same_tables(saved, tmp_path):
     report(saved, tmp_path / "again")
     (saved / "report.html").unlink()
@@ -44,6 +45,7 @@ def test_tables_give_the_same_tables(saved, tmp_path):
         assert (tmp_path / "again" / file).read_text() == (saved / file).read_text()
 
 
+@pytest.mark.slow
 def test_verdicts_follow_what_the_tables_say(saved, tmp_path):
     path = saved / "transfer" / "runs.csv"
     with path.open(newline="") as file:
@@ -61,12 +63,14 @@ def test_verdicts_follow_what_the_tables_say(saved, tmp_path):
     assert verdicts == ["does not", "too few runs: needs 7"]
 
 
+@pytest.mark.slow
 def test_runs_come_before_tables(saved, tmp_path):
     saved.rename(tmp_path / "out" / "figures")
     (section,) = read_results(tmp_path / "out").sections
     assert section.runs[0].config
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["runs", "summary", "curves"])
 def test_damaged_tables_are_named(saved, name):
     (saved / "transfer" / f"{name}.csv").write_text("a,b\n1,2\n")
@@ -74,6 +78,7 @@ def test_damaged_tables_are_named(saved, name):
         read_results(saved)
 
 
+@pytest.mark.slow
 def test_an_unfinished_run_stays_unfinished(saved):
     path = saved / "transfer" / "summary.csv"
     path.write_text(path.read_text().replace("True", "False", 1))

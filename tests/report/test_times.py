@@ -84,6 +84,7 @@ def test_runs_of_fixed_length_have_none(tmp_path):
     assert ("maze", "solved") not in found.panels
 
 
+@pytest.mark.slow
 def test_saved_tables_give_the_same_times(tmp_path, monkeypatch):
     monkeypatch.setattr(plots, "save", lambda _, path: path)  # figures take long
     make_timed(tmp_path / "out")

@@ -233,6 +233,7 @@ def test_diverging_rewards_stop_with_the_last_good_checkpoint(tmp_path):
     assert kept == ["step-000000100", "step-000000200"]
 
 
+@pytest.mark.slow
 def test_weights_that_the_last_update_spoiled_are_not_saved(tmp_path, monkeypatch):
     """All losses are finite, since they are measured before the update."""
 

@@ -88,24 +88,28 @@ def watch(monkeypatch, env, *, exact=True, **settings):
     return agent.phases, counts
 
 
+@pytest.mark.slow
 def test_the_paper_s_schedule(monkeypatch):
     phases, counts = watch(monkeypatch, Late(at=500))
     assert phases == ["warmup"] * 100 + ["train"] * 900
     assert counts == [0] + [1] * 19
 
 
+@pytest.mark.slow
 def test_a_warm_up_until_the_first_reward(monkeypatch):
     phases, counts = watch(monkeypatch, Late(at=420), warmup_until="reward")
     assert phases == ["warmup"] * 420 + ["train"] * 580
     assert counts == [0] + [1] * 19  # independent of when updates begin
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [30, 60])
 def test_it_takes_its_least_number_of_steps(monkeypatch, at):
     phases, _ = watch(monkeypatch, Late(at=at), warmup_until="reward")
     assert phases.count("warmup") == 100
 
 
+@pytest.mark.slow
 def test_a_success_counts_as_a_reward_and_a_cost_does_not(monkeypatch):
     env = Late(at=300, value=0.0, success=True)
     phases, _ = watch(monkeypatch, env, warmup_until="reward")
@@ -114,6 +118,7 @@ def test_a_success_counts_as_a_reward_and_a_cost_does_not(monkeypatch):
     assert phases.count("warmup") == 1000
 
 
+@pytest.mark.slow
 def test_the_limit_ends_the_wait_if_there_is_something_to_learn_from(monkeypatch):
     waiting = dict(warmup_until="reward", update_from="reward", warmup_limit=600)
     for env in (Late(at=300, value=-1.0), Ending()):
@@ -140,6 +145,7 @@ class Flat(Late):
         return obs, self.value, *rest
 
 
+@pytest.mark.slow
 def test_no_update_before_the_first_reward_then_it_catches_up(monkeypatch):
     """By 500, nine rounds are owed (100 to 500): 4 a round while any is left."""
     _, counts = watch(monkeypatch, Late(at=480), update_from="reward")
@@ -149,6 +155,7 @@ def test_no_update_before_the_first_reward_then_it_catches_up(monkeypatch):
     assert sum(counts) == 19  # as many as without waiting
 
 
+@pytest.mark.slow
 def test_a_head_start_counts_as_left_out(monkeypatch):
     """10 rounds of 50 are owed from the first reward on, whatever was left out."""
     given = dict(update_from="reward", catch_up=4, head_start=500)
@@ -178,6 +185,7 @@ def by_episode(phases):
     return [one[0] for one in episodes]
 
 
+@pytest.mark.slow
 def test_the_explorer_has_a_share_of_episodes_while_others_fail(monkeypatch):
     phases, _ = watch(monkeypatch, Late(at=50), explore_episodes=0.5)
     assert phases[100:120] == ["train"] * 20  # the rest of an episode
@@ -190,6 +198,7 @@ def test_the_explorer_has_a_share_of_episodes_while_others_fail(monkeypatch):
     assert set(by_episode(phases)) == {"train"}  # no reward is known at all
 
 
+@pytest.mark.slow
 def test_the_explorer_s_share_falls_as_others_meet_rewards(monkeypatch):
     at, share = 280, 0.7
     phases, _ = watch(monkeypatch, Own(at=at), explore_episodes=share)
@@ -205,6 +214,7 @@ def test_the_explorer_s_share_falls_as_others_meet_rewards(monkeypatch):
     assert whose[-1] == "train"
 
 
+@pytest.mark.slow
 def test_the_policy_s_mean_has_a_share_of_the_episodes(monkeypatch):
     phases, _ = watch(monkeypatch, Late(), greedy_episodes=0.5)
     assert phases[100:120] == ["train"] * 20
@@ -216,6 +226,7 @@ def test_the_policy_s_mean_has_a_share_of_the_episodes(monkeypatch):
     assert by_episode(phases)[-8:].count("warmup") == 0
 
 
+@pytest.mark.slow
 def test_uniform_actions_at_first(monkeypatch):
     phases, _ = watch(monkeypatch, Late(), warmup_by="uniform")
     assert phases == ["uniform"] * 100 + ["train"] * 900
@@ -249,6 +260,7 @@ class Recorded(gym.Wrapper):
         return super().step(action)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [True, False])
 def test_who_has_learned_nothing_is_not_tested_again(monkeypatch, exact):
     """The reward comes at 480: tests at 100 to 400 would be the same."""
@@ -269,6 +281,7 @@ def test_who_has_learned_nothing_is_not_tested_again(monkeypatch, exact):
     assert [number for _, number in rows] == again
 
 
+@pytest.mark.slow
 def test_goals_are_relabelled_until_the_first_reward(monkeypatch):
     seen = []
     environment = Environment(maze())

@@ -48,6 +48,7 @@ class Still(Frontier):
         return None
 
 
+@pytest.mark.slow
 def test_it_gets_farther_than_chance(sooner):
     """A walk of 60 coins gets some 20 far, one that is led farther."""
     rng = np.random.default_rng
@@ -93,6 +94,7 @@ def test_a_trip_that_fails_is_given_up(sooner):
     assert trip.target == -1
 
 
+@pytest.mark.slow
 def test_places_that_end_episodes_are_no_targets(sooner):
     frontier, rng = Frontier(5, 1), np.random.default_rng(5)
     Line(frontier, rng).walk(10)

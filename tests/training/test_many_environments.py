@@ -170,6 +170,7 @@ def test_one_line_for_what_does_not_fit(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_replay_of_another_kind_is_for_one_environment():
     class Own(sfp.SAC):
         def replay(self, schedule, environment):

@@ -46,6 +46,7 @@ def test_a_policy_acts(copied):
     assert action.shape == (2,)
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_known_and_said_to_be_unverified(copied):
     with pytest.warns(UserWarning, match="unverified") as told:
         trained = train(copied("finished"))
