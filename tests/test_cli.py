@@ -371,6 +371,17 @@ def test_list(run, collected):
         assert only == [row for row in rows if row["kind"] == kind[:-1]]
 
 
+def test_tasks_are_listed_with_their_parameters(run):
+    rows = document(run("list", "tasks", "--json"))["parameters"]
+    told = {(row["parameter"], row["tasks"]) for row in rows}
+    assert {("bias", "all"), ("seed", "maze")} <= told
+    assert ("pixels", "all of point-maze, all of meta-world") in told
+    assert ("threshold", "ant, hopper, swimmer") in told
+    shown = run("list", "tasks").out
+    assert "a whole number from 1 to 16" in shown
+    assert max(map(len, shown.splitlines())) < 150
+
+
 def test_list_of_nothing(run):
     result = run("list", "datasets")
     assert (result.code, result.out) == (0, "There are no datasets yet.\n")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import tyro
 
@@ -42,10 +45,7 @@ def list_known(
     from sfp.priors.store import find_shipped, shipped
 
     tables = {
-        "tasks": [
-            (task.name, f"{task.summary} ({', '.join((task.env_id, *_takes(task)))})")
-            for task in TASKS.values()
-        ],
+        "tasks": [(t.name, f"{t.summary} ({t.env_id})") for t in TASKS.values()],
         "methods": [(name, method.summary) for name, method in METHODS.items()],
         "explorers": [(name, entry.summary) for name, entry in EXPLORERS.items()],
         "models": [(name, entry.summary) for name, entry in known_models().items()],
@@ -62,7 +62,16 @@ def list_known(
         if kind in ("all", table)
         for name, summary in tables[table]
     ]
-    show(rows, json=json, notes=[] if rows else [f"There are no {kind} yet."])
+    notes = [] if rows else [f"There are no {kind} yet."]
+    if kind == "all":
+        notes = ["Tasks take parameters, as in maze:seed=3. See `sfp list tasks`."]
+    extra: dict[str, Any] = {}
+    if kind == "tasks":
+        extra["parameters"] = _parameters(TASKS.values())
+    show(rows, json=json, notes=notes, **extra)
+    if kind == "tasks" and not json:
+        head = "Parameters, as in maze:seed=3,size=small"
+        show(extra["parameters"], json=False, title=head)
     if kind == "methods" and not json:
         show(requirements(), json=False, title="What each needs from recordings")
 
@@ -76,10 +85,26 @@ def _summary(folder: Path) -> str:
     return f"{card.model}, sees {card.conditioning}; {actions} ({card.data['source']})"
 
 
-def _takes(task: Task) -> list[str]:
-    """The parameters of a task, as they are typed."""
-    known = task.parameters or {}
-    return [f":{key}={given.expected}" for key, given in known.items()]
+def _parameters(tasks: Iterable[Task]) -> list[dict[str, str]]:
+    """One row for each parameter and the tasks, or whole suites, that take it alike."""
+    suites, takers = defaultdict(list), defaultdict(lambda: defaultdict(list))
+    for task in tasks:
+        suites[task.suite].append(task.name)
+        for key, given in (task.parameters or {}).items():
+            told = key, given.expected, given.summary
+            takers[told][task.suite].append(task.name)
+
+    def named(of: dict[str, list[str]]) -> str:
+        whole = [f"all of {suite}" for suite in of if of[suite] == suites[suite]]
+        some = [
+            name for suite in of if of[suite] != suites[suite] for name in of[suite]
+        ]
+        return ", ".join([*whole, *some]) if of != suites else "all"
+
+    return [
+        {"parameter": key, "value": value, "meaning": meaning, "tasks": named(of)}
+        for (key, value, meaning), of in takers.items()
+    ]
 
 
 def _list_experiments(*, json: bool) -> None:
