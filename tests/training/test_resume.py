@@ -352,6 +352,28 @@ def test_if_none_is_whole_nothing_is_thrown_away(tmp_path):
     assert sorted(path for path in tmp_path.rglob("*")) == before
 
 
+def test_if_all_checkpoints_are_gone_nothing_is_thrown_away(tmp_path, undisturbed):
+    run = shutil.copytree(undisturbed("sac")[0], tmp_path / "run")
+    (run / "finished.json").unlink()
+    for path in (run / "checkpoint").glob("step-*"):
+        shutil.rmtree(path)
+    before = {path: path.read_bytes() for path in run.rglob("*.*") if path.is_file()}
+    with pytest.raises(SfpError, match=r"no checkpoint, but its tables reach step 400"):
+        train("sac", run, resume=True)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins_anew(tmp_path, undisturbed):
+    run = shutil.copytree(undisturbed("sac")[0], tmp_path / "run")
+    (run / "finished.json").unlink()
+    shutil.rmtree(run / "checkpoint")
+    for name, rows in {"train": 2, "eval": 1, "timing": 2}.items():  # step 100
+        lines = (run / f"{name}.csv").read_text().splitlines(keepends=True)
+        (run / f"{name}.csv").write_text("".join(lines[: rows + 1]))
+    train("sac", run, resume=True)
+    assert outcome(run) == undisturbed("sac")[1]
+
+
 def test_a_truncated_newest_checkpoint_and_the_same_bits(tmp_path, undisturbed):
     out = tmp_path / "run"
     shutil.copytree(undisturbed("sfp")[0], out)

@@ -179,6 +179,20 @@ class Log:
                     f"{path} is damaged: its first {rows} rows are not what was written"
                 )
 
+    def check_new(self, first: int) -> None:
+        """Refuse tables that reach beyond the first checkpoint, if none is there.
+
+        To begin anew would throw away what the run has logged.
+        """
+        rows = [row for name in TABLES for row in self._read(name)]
+        reached = max((int(row["step"] or 0) for row in rows), default=0)
+        if reached > first:
+            raise SfpError(
+                f"{self._folder} has no checkpoint, but its tables reach step {reached}"
+                ": put its checkpoint folder back, or choose another --out to begin "
+                "anew."
+            )
+
     def close(self) -> None:
         """Close the files. What a full disk did not take has been told by `write`."""
         for file in self._files.values():

@@ -63,6 +63,8 @@ def train(
             raise TypeError(f"owed is {str(meta['owed'])[:40]!r}")
         return {"state": state} | rollout.arrays(meta)
 
+    if checkpoints and not checkpoints.steps():
+        log.check_new(schedule.checkpoint_every + schedule.iteration)
     saved = checkpoints.load(like, replay, log.check) if checkpoints else None
     if saved:
         tree, meta = saved
