@@ -488,7 +488,7 @@ def test_gaits_compare_what_priors_remember(tmp_path):
 
 
 def test_claims_of_locomotion_are_about_disturbed_tasks_or_others(tmp_path):
-    given = Overrides(tasks=("ant", "ant:bias=0.1"), seeds=(0,))
+    given = Overrides(tasks=("ant:bias=0", "ant:bias=0.1"), seeds=(0,))
     plan = make_plan("biased", "gym-mujoco", overrides=given)
     held = json.loads(write_manifest(tmp_path, plan, {}).read_text())
     assert [claim["tasks"] for claim in held["claims"]] == [["ant:bias=0.1"], ["ant"]]
@@ -519,3 +519,15 @@ def test_the_visual_experiment_compares_images_with_states(tmp_path):
         assert set(claim["tasks"]) == states
         assert [f"{task}:pixels=true" for task in claim["tasks"]] == claim["against"]
     assert make_plan("visual", "meta-world").entries
+
+
+def test_a_task_without_parameters_is_visited_at_every_level():
+    def visited(*tasks):
+        plan = make_plan("biased", "gym-mujoco", overrides=Overrides(tasks=tasks))
+        return {entry.cell.task for entry in plan.entries}
+
+    whole = visited()
+    assert visited("swimmer") == {name for name in whole if name.startswith("swimmer")}
+    assert len(visited("swimmer")) == 6
+    assert visited("swimmer:bias=0.1") == {"swimmer:bias=0.1"}
+    assert visited("swimmer:bias=0") == {"swimmer"}

@@ -78,7 +78,8 @@ def reproduce(
         workers: processes at a time, by default one per core, here or on the cluster.
         methods: which cells of the experiment; `all` adds those that its figure in the
             paper leaves out.
-        tasks: which tasks of the suite.
+        tasks: which tasks of the suite; one without parameters is run at all values
+            that the experiment varies.
         seeds: which seeds.
         steps: of every run; TASK=NUMBER of the runs of one task, as in
             `--steps 60000 room=16000`.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from sfp.agents.methods import METHODS
 from sfp.data.collect import WITH_IMAGES
-from sfp.envs.parameters import base, shows_images
+from sfp.envs.parameters import Value, base, shows_images
 from sfp.envs.registry import canonical, get_task
 from sfp.envs.suites import SUITES, Suite, get_suite
 from sfp.errors import SfpError, at_least, unknown
@@ -151,13 +151,7 @@ def make_plan(
     seeds = given.seeds or range(paper if scale == "paper" else experiment.seeds)
     usual_tasks = found.tasks if experiment.expert else found.visited(scale)
     levels = experiment.levels.get(scale, ())
-    usual_tasks = (
-        tuple(
-            get_task(task).given(level).name for task in usual_tasks for level in levels
-        )
-        or usual_tasks
-    )
-    tasks = _tasks(given.tasks, found.tasks) or usual_tasks
+    tasks = _tasks(given.tasks or usual_tasks, found.tasks, levels)
     given = replace(given, task_steps=_by_task(given.task_steps, found.tasks))
     checked = cache(lambda key, steps: make_settings(_settings(key, given), steps))
     entries = []
@@ -223,11 +217,19 @@ def _chosen(name: str, given: Overrides, suite: str) -> tuple[str, ...]:
     return asked or experiment.shown or tuple(experiment.cells)
 
 
-def _tasks(asked: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
+def _tasks(
+    asked: Iterable[str],
+    known: tuple[str, ...],
+    levels: Sequence[Mapping[str, Value]] = (),
+) -> tuple[str, ...]:
+    """Their names; a task without parameters is visited at every level."""
+    names = []
     for task in asked:
         if base(task) not in known:
             raise unknown("task of this experiment", task, known, "Choose of these.")
-    return tuple(dict.fromkeys(canonical(task) for task in asked))
+        at = levels if task == base(task) else ()
+        names += [get_task(task).given(level).name for level in at] or [canonical(task)]
+    return tuple(dict.fromkeys(names))
 
 
 def _by_task(steps: Mapping[str, int], known: tuple[str, ...]) -> dict[str, int]:
