@@ -89,6 +89,17 @@ def test_distances_are_drawn_as_they_were():
         assert axis.get_title().endswith(f"success {exploration.success[0]:.2f}")
 
 
+def test_the_lowest_panel_of_every_column_has_an_axis():
+    far = np.linspace(0.0, 156.7, 50)[None]
+    found = [
+        replace(one, distance=far, success=np.array([1.0])) for one in walks("room", 2)
+    ]
+    figure = distance_figure(found * 3, 12.0)  # four above, two below
+    used = [axis for axis in figure.axes if axis.axison]
+    assert [axis.get_xlabel() for axis in used] == ["", "", *["step"] * 4]
+    assert "156.7 m" in used[0].get_title()
+
+
 def test_trajectories_are_drawn_where_they_went():
     found = walks("room", 1)
     (axis,) = trajectory_figure(get_layout("room"), found, shown=2).axes

@@ -48,7 +48,7 @@ def asked(folder, **end):
 
 
 def test_more_steps(run, long):
-    train(run, steps=400, resume=True)
+    train(run, steps=400, extend=True)
     assert outcome(run) == outcome(long)
     assert (run / CONFIG).read_bytes() == (long / CONFIG).read_bytes()
     assert NEXT not in (run / "SHA256SUMS").read_text()
@@ -61,10 +61,11 @@ def test_more_steps_for_a_run_that_has_not_ended(run, long):
             raise Interrupted("here")
 
     with pytest.raises(Interrupted):
-        train(run, steps=1000, resume=True, progress=stop)
+        train(run, steps=1000, extend=True, progress=stop)
     assert not (run / FINISHED).exists()
-    assert Trained.load(run).spec.task  # the policy of the old end is still there
-    train(run, steps=400, resume=True)
+    with pytest.raises(SfpError, match="ended"):
+        Trained.load(run)
+    train(run, steps=400, extend=True)
     assert outcome(run) == outcome(long)
 
 
@@ -75,21 +76,47 @@ def test_no_longer_until_solved(tmp_path, long, monkeypatch):
         patch.setattr(name, lambda rows, rule: 100 if rows else None)
         train(run, until_solved=True)
     assert json.loads((run / FINISHED).read_text())["step"] == 100
-    train(run, resume=True)
+    train(run, extend=True)
     assert outcome(run) == outcome(long)
 
 
 def test_what_is_refused(run):
     before = {path: path.read_bytes() for path in run.rglob("*.json")}
-    with pytest.raises(SfpError, match=r"another end \(steps 250 -> 400\): add --res"):
+    with pytest.raises(SfpError, match=r"another end \(steps 250 -> 400\): add --ext"):
         train(run, steps=400)
     with pytest.raises(SfpError, match=r"at step 250 already: expected --steps 250 or"):
-        train(run, steps=200, resume=True)
+        train(run, steps=200, extend=True)
     with pytest.raises(SfpError, match=r"other settings \(until_solved False -> True"):
-        train(run, steps=250, until_solved=True, resume=True)
+        train(run, steps=250, until_solved=True, extend=True)
+    with pytest.raises(SfpError, match=r"another end \(steps 250 -> 400\): add --ext"):
+        train(run, steps=400, resume=True)
     with pytest.raises(SfpError, match=r"other settings \(gamma 0.99 -> 0.9; steps 25"):
-        train(run, steps=400, gamma=0.9, resume=True)
+        train(run, steps=400, gamma=0.9, extend=True)
     assert {path: path.read_bytes() for path in run.rglob("*.json")} == before
+
+
+@pytest.mark.parametrize("steps", [250, 100])
+@pytest.mark.parametrize("damage", ["gone", "cut"])
+def test_without_a_checkpoint_a_finished_run_stays_as_it_is(tmp_path, steps, damage):
+    run = tmp_path / "run"
+    train(run, steps=steps)
+    for path in (run / "checkpoint").glob("step-*/state.safetensors"):
+        path.write_bytes(path.read_bytes()[:100])
+    if damage == "gone":
+        shutil.rmtree(run / "checkpoint")
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    with pytest.raises(SfpError, match="without a checkpoint that is whole"):
+        train(run, extend=True)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == (
+        before
+    )
+
+
+def test_a_run_without_digests_goes_on_too(run, long):
+    (run / "SHA256SUMS").unlink()
+    with pytest.warns(UserWarning, match="SHA256SUMS"):
+        train(run, extend=True)
+    assert outcome(run)["policy"] == outcome(long)["policy"]
 
 
 class Death(BaseException):
@@ -100,20 +127,23 @@ def die():
     raise Death
 
 
-def test_a_fault_in_any_write_of_the_new_end(tmp_path, short):
-    """The run is never damaged, and the same command goes on."""
+def test_a_fault_in_any_write_of_the_new_end(tmp_path, short, long):
+    """The run is never damaged, and the same command goes on to the same bits."""
     counted = shutil.copytree(short, tmp_path / "counted")
     with Faults(counted)() as faults:
-        check_config(counted, asked(counted, steps=400), resume=True)
+        check_config(counted, asked(counted, steps=400), extend=True)
     assert faults.count > 6
     for at in range(1, faults.count + 1):
         run = shutil.copytree(short, tmp_path / str(at))
         with pytest.raises(Death), Faults(run, at, die)():
-            check_config(run, asked(run, steps=400), resume=True)
+            check_config(run, asked(run, steps=400), extend=True)
         assert check_run(run)
-        check_config(run, asked(run, steps=500), resume=True)
+        check_config(run, asked(run, steps=400), extend=True)
         assert check_run(run)
         sums = read_sums(run)
         assert sums is not None
-        assert sums.keys().isdisjoint({NEXT})
-        assert asked(run) == asked(run, steps=500)
+        if at in (faults.count // 3, faults.count // 2, faults.count):
+            train(run, extend=True)
+            assert outcome(run) == outcome(long)
+            assert (run / CONFIG).read_bytes() == (long / CONFIG).read_bytes()
+            whole(run)

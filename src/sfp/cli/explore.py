@@ -33,7 +33,8 @@ def explore(
 
     Coverage and radius of gyration are those of the paper's Table 1. The command prints
     their means and standard deviations over repetitions, and saves figures of the
-    trajectories and of the actions' power spectra, with their numbers as CSV:
+    trajectories (or of how far they get) and of the actions' power spectra, with their
+    numbers as CSV:
         sfp explore room-large --explorer uniform --explorer scripted
 
     Add learned priors with --prior:

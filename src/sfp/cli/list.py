@@ -94,11 +94,11 @@ def _parameters(tasks: Iterable[Task]) -> list[dict[str, str]]:
             takers[told][task.suite].append(task.name)
 
     def named(of: dict[str, list[str]]) -> str:
-        whole = [f"all of {suite}" for suite in of if of[suite] == suites[suite]]
-        some = [
-            name for suite in of if of[suite] != suites[suite] for name in of[suite]
-        ]
-        return ", ".join([*whole, *some]) if of != suites else "all"
+        told = []
+        for suite, names in of.items():
+            whole = suite and names == suites[suite]
+            told += [f"all of {suite}"] if whole else names
+        return "all" if of == suites else ", ".join(told)
 
     return [
         {"parameter": key, "value": value, "meaning": meaning, "tasks": named(of)}

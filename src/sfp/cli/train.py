@@ -24,6 +24,7 @@ def train(
     preset: Literal["default", "paper"] = "default",
     match: str | None = None,
     resume: bool = False,
+    extend: bool = False,
     threads: int = 1,
     vector: Literal["async", "sync"] = "async",
     track: Literal["wandb", "trackio"] | None = None,
@@ -48,8 +49,8 @@ def train(
     A run that was interrupted or killed resumes, and ends with the same bits:
         sfp train maze --prior room --steps 60000 --out runs/maze --resume
 
-    A run that is not there yet goes on; all it has learned stays:
-        sfp train maze --prior room --steps 90000 --out runs/maze --resume
+    A run that ended too early goes on to another end:
+        sfp train maze --prior room --steps 90000 --out runs/maze --extend
 
     Args:
         task: a task (`sfp list tasks`), a Gymnasium id, or a .txt file with a map.
@@ -63,8 +64,9 @@ def train(
         preset: `paper` relabels goals (hindsight 4) for every method that can.
         match: take α, hindsight and schedule from the defaults of this method, so that
             a comparison with it (`sac`) differs in the method alone.
-        resume: resume the run in --out; with more --steps, or without the
-            --until-solved that it had, it goes on to the new end.
+        resume: resume the run in --out.
+        extend: resume the run in --out and move its end, to other --steps or to no
+            --until-solved.
         threads: threads of JAX; two runs with one thread each are faster than one run
             with two.
         vector: with --envs 2 or more, `async` gives every environment a process of its
@@ -104,6 +106,7 @@ def train(
             match=match,
             out=out,
             resume=resume,
+            extend=extend,
             vector=vector,
             listeners=(listen, *sent),
             progress=pulse,

@@ -233,7 +233,8 @@ def _tasks(
 
 
 def _by_task(steps: Mapping[str, int], known: tuple[str, ...]) -> dict[str, int]:
-    return dict(zip(_tasks(steps, known), steps.values(), strict=True))
+    _tasks(steps, known)
+    return {canonical(task): count for task, count in steps.items()}
 
 
 def _settings(key: str, given: Overrides) -> dict[str, Any]:

@@ -101,10 +101,11 @@ def distance_figure(
         axis.plot(steps, far.mean(axis=0), color="black", lw=1.8)
         axis.axhline(threshold, color=COLOURS[1], ls="--", lw=1.2)
         row = exploration.row()
-        told = f"{far[:, -1].mean():.2g} m, success {row['success']:.2f}"
+        told = f"{far[:, -1].mean():.1f} m, success {row['success']:.2f}"
         axis.set_title(f"{exploration.name}: {told}", fontsize=10)
-    for axis in axes[-1]:
-        axis.set_xlabel("step")
+    for axis in axes.ravel()[max(0, len(explorations) - columns) : len(explorations)]:
+        axis.set_xlabel("step")  # the lowest of its column
+        axis.tick_params(labelbottom=True)
     for axis in axes[:, 0]:
         axis.set_ylabel("farthest so far (m)")
     return figure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import warnings
@@ -51,6 +52,14 @@ class Checkpoints:
             for path in self.folder.glob("step-*")
             if path.name.removeprefix("step-").isdecimal()
         )
+
+    def whole(self) -> bool:
+        """Whether networks and numbers of one that is there can be read."""
+        for step in self.steps():
+            with contextlib.suppress(SfpError, OSError, ValueError):
+                self.meta(step)
+                return True
+        return False
 
     def meta(self, step: int) -> dict[str, Any]:
         """The numbers of a checkpoint that is whole."""
@@ -114,7 +123,7 @@ class Checkpoints:
         if damage:
             raise SfpError(
                 f"no checkpoint in {self.folder} is whole: {'; '.join(damage)}. To "
-                "begin anew choose another --out, or delete that folder."
+                "begin anew choose another --out."
             )
         for held in replay.lanes:
             held.clear()

@@ -72,10 +72,10 @@ def held_method(folder: Path) -> str | None:
     return method if isinstance(method, str) else None
 
 
-def check_config(folder: Path, asked: dict[str, Any], *, resume: bool = False) -> None:
+def check_config(folder: Path, asked: dict[str, Any], *, extend: bool = False) -> None:
     """Write what was asked for, or refuse if it is not what the folder holds.
 
-    A run that resumes may get another end: nothing before it depends on that.
+    A run may be given another end: nothing before it depends on that.
     """
     versions = {name: version(name) for name in PACKAGES} | {"cpu": cpu_kind()}
     if not (folder / CONFIG).is_file():
@@ -91,7 +91,7 @@ def check_config(folder: Path, asked: dict[str, Any], *, resume: bool = False) -
     ours, theirs = (_settled(folder, config, wanted) for config in (held, wanted))
     changed = _differences(ours, theirs)
     if changed:
-        _check_end(folder, changed, resume=resume)
+        _check_end(folder, changed, extend=extend)
         _move_end(folder, {name: new for name, (_, new) in changed.items()})
     if not verified:
         warn_unverified(folder)
@@ -108,7 +108,7 @@ def check_config(folder: Path, asked: dict[str, Any], *, resume: bool = False) -
 
 
 def _check_end(
-    folder: Path, changed: dict[str, tuple[Any, Any]], *, resume: bool
+    folder: Path, changed: dict[str, tuple[Any, Any]], *, extend: bool
 ) -> None:
     """Refuse settings that make another run than the folder's with another end."""
     told = _told(changed)
@@ -118,12 +118,18 @@ def _check_end(
             f"{folder} holds a run with other settings ({told}): give the same ones, "
             "or choose another --out."
         )
-    if not resume:
+    if not extend:
         raise SfpError(
-            f"{folder} holds a run with another end ({told}): add --resume to go on to "
+            f"{folder} holds a run with another end ({told}): add --extend to go on to "
             "the new one, or choose another --out."
         )
-    reached = max(Checkpoints(folder / "checkpoint").steps(), default=0)
+    checkpoints = Checkpoints(folder / "checkpoint")
+    reached = max(checkpoints.steps(), default=0)
+    if (folder / FINISHED).is_file() and not checkpoints.whole():
+        raise SfpError(
+            f"{folder} holds a run without a checkpoint that is whole: it cannot go on "
+            "beyond its end. Choose another --out."
+        )
     steps = changed.get("steps", (0, reached))[1]
     if steps < reached:
         raise SfpError(
@@ -142,8 +148,10 @@ def _move_end(folder: Path, end: dict[str, Any]) -> None:
     }
     text = json.dumps(held | moved, indent=2)
     remove(folder / FINISHED)
+    remove(folder / "policy")  # as in every run that has not ended
     sums = _read_sums(folder)
     if sums is not None:
+        sums = {name: sums[name] for name in (VERSIONS, CONFIG)}
         write_sums(folder, sums | {NEXT: digest(text)})
     with atomic_file(folder / CONFIG) as draft:
         draft.write_text(text, encoding="utf-8")

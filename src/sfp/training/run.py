@@ -122,6 +122,7 @@ def train(
     match: str | None = None,
     out: str | Path | None = None,
     resume: bool = False,
+    extend: bool = False,
     eval_env: str | gym.Env | None = None,
     vector: str = "async",
     listeners: tuple[Listener, ...] = (),
@@ -148,8 +149,9 @@ def train(
             a comparison with it (`sac`) differs in the method alone.
         out: folder of the run: tables, events, checkpoints, the policy. Without it
             nothing is written.
-        resume: resume the run in `out`; with more `steps` than it was begun with, or
-            no longer `until_solved`, go on to the new end.
+        resume: resume the run in `out`.
+        extend: the same, and move its end: to other `steps`, or to no longer
+            `until_solved`.
         eval_env: for tests; needed if `env` cannot be made anew from its `spec`.
         vector: whether several environments (`envs`) have a process each (`async`), or
             share one (`sync`); the results are the same.
@@ -222,7 +224,9 @@ def train(
         act = partial(_run, run, made, places, several, replay, listeners, note)
         if out is None:
             return act(None, progress)
-        return _in_folder(Path(out), run, act, progress, resume=resume)
+        return _in_folder(
+            Path(out), run, act, progress, resume=resume or extend, extend=extend
+        )
 
 
 def find_method(method: str | None, preset: str, out: str | Path | None) -> str:
@@ -238,12 +242,13 @@ def _in_folder(
     progress: Callable[[int], None],
     *,
     resume: bool,
+    extend: bool,
 ) -> Trained:
     """Begin or resume the run of a folder, unless it is finished."""
     check_folder(folder, resume=resume)
     with locked(folder, "training in") as check:
         sweep_all(folder)
-        check_config(folder, asdict(run), resume=resume)
+        check_config(folder, asdict(run), extend=extend)
         if (folder / FINISHED).is_file():
             trained = Trained.load(folder)
             trained.evaluations = read_table(folder, "eval")
