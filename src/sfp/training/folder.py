@@ -50,7 +50,8 @@ def check_folder(folder: Path, *, resume: bool) -> None:
     if names <= {"lock", CHECKSUMS, VERSIONS}:
         if resume:
             raise SfpError(
-                f"there is no run to resume in {folder}: leave out --resume and --extend."
+                f"there is no run to resume in {folder}: leave out --resume and "
+                "--extend."
             )
     elif not {VERSIONS, CONFIG} <= names:
         raise SfpError(f"{folder} holds something else: choose another --out.")
