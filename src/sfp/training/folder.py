@@ -23,7 +23,6 @@ from sfp.files import (
     write_json,
     write_sums,
 )
-from sfp.training.checkpoint import Checkpoints
 from sfp.training.log import TABLES
 from sfp.versions import version
 
@@ -124,6 +123,9 @@ def _check_end(
             f"{folder} holds a run with another end ({told}): add --extend to go on to "
             "the new one, or choose another --out."
         )
+    # With it comes JAX, which a grid's driver, that reads folders too, can do without.
+    from sfp.training.checkpoint import Checkpoints
+
     checkpoints = Checkpoints(folder / "checkpoint")
     reached = max(checkpoints.steps(), default=0)
     if (folder / FINISHED).is_file() and not checkpoints.whole():
