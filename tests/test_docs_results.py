@@ -219,3 +219,24 @@ def test_dense_returns_are_those_of_their_tables():
         last = {row["library"]: row for row in read(f"dense/halfcheetah-{seed}.csv")}
         returns = [float(last[name]["return"]) for name in ("sfp", "stable-baselines3")]
         assert said == [f"{value:.0f}" for value in returns]
+
+
+SWIMMERS = {"1 past": "flow-1", "10 past": "flow-10", "32 past": "memory-32"}
+
+
+def test_how_far_swimmers_get_is_that_of_its_table():
+    rows = read("gaits/explore-swimmer.csv")
+    found = table("gaits.md", "| explorer | reach 2 m |")
+    assert len(found) == len(rows)
+    for label, reached, mean, best in found:
+        names = [f"prior {name}" for words, name in SWIMMERS.items() if words in label]
+        (row,) = (
+            [row for row in rows if row["explorer"] == names[0]]
+            if names
+            else [find(rows, label)]
+        )
+        assert reached == f"{round(60 * float(row['success']))} of 60"
+        assert mean == f"{float(row['distance_1000']):.2f}"
+        assert best == f"{float(row['best_1000']):.2f}"
+    readme = (ROOT / "README.md").read_text()
+    assert "47 of 60 episodes" in readme
