@@ -1,4 +1,4 @@
-"""Several priors: shares by a softmax, each with its own history, K = 1 as before."""
+"""Several priors: trust and shares, each prior its own history, K = 1 as before."""
 
 import jax
 import jax.numpy as jnp
@@ -7,6 +7,7 @@ import pytest
 
 from probes import Once, explored, linear_prior, plain, random_batch
 from sfp.agents.base import Turn
+from sfp.agents.losses import CHOICE, several_loss
 from sfp.agents.sfp import SFP
 from sfp.config import Mixture, Networks
 from sfp.observation import Spec
@@ -34,21 +35,33 @@ def test_the_first_shares_sum_to_the_start_and_are_equal(count):
     np.testing.assert_allclose(shares, 0.95 / count, rtol=1e-5)
 
 
-def test_a_softmax_over_one_prior_is_the_papers_sigmoid_with_its_gradient():
-    logit = jnp.array([0.7])
+def test_lambda_is_the_papers_sigmoid_times_a_softmax_over_priors():
+    one = make([linear_prior()]).weights(jnp.array([0.7]))
+    np.testing.assert_allclose(one, [jax.nn.sigmoid(0.7)], rtol=1e-6)
+    logits = np.array([[0.7, -1.0, 0.5], [-800.0, 900.0, 0.0]], np.float32)
+    softmax = np.exp([-1.0, 0.5]) / np.exp([-1.0, 0.5]).sum()
+    expected = [softmax / (1.0 + np.exp(-0.7)), [0.0, 0.0]]
+    for array in (logits, jnp.asarray(logits)):
+        np.testing.assert_allclose(make().weights(array), expected, rtol=1e-5)
 
-    def softmax(logit):
-        return jax.nn.softmax(jnp.append(logit, 0.0))[0]
 
-    one = make([linear_prior()])
-    sigmoid = lambda x: one.weights(x)[0]  # noqa: E731
-    assert float(sigmoid(logit)) == pytest.approx(float(softmax(logit)), rel=1e-6)
-    slopes = jax.grad(sigmoid)(logit), jax.grad(softmax)(logit)
-    np.testing.assert_allclose(*slopes, rtol=1e-5)
-    two = make().weights(jnp.array([0.7, -1.0]))
-    np.testing.assert_allclose(two, jax.nn.softmax(jnp.array([0.7, -1.0, 0.0]))[:2])
-    in_numpy = make().weights(np.array([0.7, -1.0]))
-    np.testing.assert_allclose(two, in_numpy, rtol=1e-6)
+@pytest.mark.parametrize("trust", [3.0, -6.0])
+def test_trust_is_learned_as_of_one_prior_and_shares_whatever_the_trust_is(trust):
+    """By hand: dJ/dt = -σ'(t) (Σ w Q - Q_π), dJ/du_k = -CHOICE w_k (Q_k - Σ w Q)."""
+    agent, q_prior = make(), np.array([2.0, 5.0])
+
+    def loss(logits):
+        weights, shares = agent.weights(logits), agent.shares(logits)
+        q = jnp.array([q_prior], jnp.float32)
+        return several_loss(weights.sum(1), shares, q, jnp.ones(1))
+
+    logits = np.array([trust, 0.4, -0.4])
+    slope = jax.grad(loss)(jnp.array([logits], jnp.float32))[0]
+    w = np.exp(logits[1:]) / np.exp(logits[1:]).sum()
+    mean, sigmoid = (w * q_prior).sum(), 1.0 / (1.0 + np.exp(-trust))
+    by_trust = sigmoid * (1.0 - sigmoid) * (mean - 1.0)
+    by_hand = [by_trust, *(CHOICE * w * (q_prior - mean))]
+    np.testing.assert_allclose(slope, -np.array(by_hand), rtol=1e-4)
 
 
 def test_each_component_acts_as_often_as_its_share():

@@ -76,7 +76,9 @@ def test_a_run_tells_of_every_prior_and_of_the_mixture(tmp_path):
 
 
 def test_a_grid_gives_every_prior_to_its_run(tmp_path):
-    given = Overrides(methods=("sfp+state", "sfp+pink"), tasks=("maze",), seeds=(0,))
+    given = Overrides(
+        methods=("quick+state", "quick+pink"), tasks=("maze",), seeds=(0,)
+    )
     jobs = make_jobs([make_plan("several", overrides=given)], tmp_path)
     assert [job.kind for job in jobs] == ["data", "prior", "train", "train"]
     words = [job.words for job in jobs if job.kind == "train"]

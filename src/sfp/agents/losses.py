@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -17,6 +18,10 @@ Scalar: TypeAlias = Float[Array, ""]
 Values: TypeAlias = Float[Array, " batch"]
 Weights: TypeAlias = Float[Array, "batch priors"]
 """One column per prior: their shares λ_k, or values of what they propose."""
+
+CHOICE = 10.0
+"""How much sooner than the trust in several priors their shares are learned: trust must
+not fall before the policy is better, whereas a share that is wrong can grow again."""
 
 
 def choose(
@@ -93,6 +98,25 @@ def mixing_loss(
     if counted is None:
         return -gain.mean()
     return -(counted * gain).sum() / jnp.maximum(counted.sum(), 1.0)
+
+
+def several_loss(
+    trust: Values,
+    shares: Weights,
+    q_prior: Weights,
+    q_policy: Values,
+    counted: Values | None = None,
+) -> Scalar:
+    """J_Λ of several priors, with λ_k = σ(s) w_k(s): one loss for each factor.
+
+    The trust σ has the loss of a single prior whose value is Σ w_k Q_k. Which prior is
+    better does not depend on how good the policy has become, so the shares w have
+    -E[Σ w_k (Q_k - mean Q)], which does not weaken as the trust falls.
+    """
+    mixed = (jax.lax.stop_gradient(shares) * q_prior).sum(axis=1, keepdims=True)
+    trusted = mixing_loss(trust[:, None], mixed, q_policy, counted)
+    chosen = mixing_loss(shares, q_prior, q_prior.mean(axis=1), counted)
+    return trusted + CHOICE * chosen
 
 
 def temperature_loss(

@@ -22,6 +22,7 @@ from sfp.agents.losses import (
     choose,
     expected_value,
     mixing_loss,
+    several_loss,
     td_target,
 )
 from sfp.agents.sac import SAC, Ahead, Features, SACState, descend, min_q, sample
@@ -65,8 +66,8 @@ class Actor(NamedTuple):
 class SFP:
     """SAC, mixed with priors as far as Λ(s) trusts them.
 
-    Λ weighs K priors and the policy by a softmax in which the policy's logit is 0. With
-    one prior, as in the paper, that is a sigmoid.
+    Λ(s) says how far the priors are trusted, by a sigmoid as in the paper, and with K
+    priors which of them, by a softmax: λ_k = σ(t) softmax(u)_k.
 
     Attributes:
         spec: sizes of observations and actions.
@@ -135,12 +136,12 @@ class SFP:
         """SAC's networks from the same key; Λ's weights sum to `mixing_start`."""
         mixture, count, sac = self.mixture, len(self.priors), self.sac.init(key)
         features = sac.policy.net.weights[0].shape[0]
-        sizes = [features, *[mixture.mixing_width] * mixture.mixing_depth, count]
+        outputs = 1 if count == 1 else 1 + count
+        sizes = [features, *[mixture.mixing_width] * mixture.mixing_depth, outputs]
         # SAC splits its three keys from `key`, and they are its folds 0, 1 and 2.
         net = MLP(sizes, key=jax.random.fold_in(key, 3))
-        each = mixture.mixing_start / count
-        odds = each / (1.0 - mixture.mixing_start)
-        bias = jnp.full(count, jnp.log(odds), jnp.float32)
+        odds = mixture.mixing_start / (1.0 - mixture.mixing_start)
+        bias = jnp.zeros(outputs, jnp.float32).at[0].set(jnp.log(odds))
         net = eqx.tree_at(lambda net: net.biases[-1], net, bias)
         return SFPState(sac, net, self.adam.init(net))  # pyright: ignore[reportArgumentType]
 
@@ -221,18 +222,21 @@ class SFP:
 
     def weights(self, logits: Any) -> Any:
         """λ_1 to λ_K from Λ's output; the rest is the policy's. NumPy or JAX."""
-        xp = namespace(logits)
+        count = len(self.priors)
         if self.mixture.mixing_fixed is not None:
-            each = self.mixture.mixing_fixed / len(self.priors)
-            return xp.full(logits.shape, each, None if xp is np else xp.float32)
-        if len(self.priors) > 1:
-            both = xp.concatenate([logits, xp.zeros_like(logits[..., :1])], axis=-1)
-            power = xp.exp(both - both.max(axis=-1, keepdims=True))
-            return power[..., :-1] / power.sum(axis=-1, keepdims=True)
-        if xp is np:
-            with np.errstate(over="ignore"):  # far below 0, λ is 0
-                return 1.0 / (1.0 + np.exp(-logits))
-        return jax.nn.sigmoid(logits)
+            xp = namespace(logits)
+            each, shape = self.mixture.mixing_fixed / count, (*logits.shape[:-1], count)
+            return xp.full(shape, each, None if xp is np else xp.float32)
+        if count == 1:
+            return _sigmoid(logits)
+        return _sigmoid(logits[..., :1]) * self.shares(logits)
+
+    @staticmethod
+    def shares(logits: Any) -> Any:
+        """What each of several priors has of their weight, from Λ's output."""
+        which = logits[..., 1:]
+        power = namespace(which).exp(which - which.max(axis=-1, keepdims=True))
+        return power / power.sum(axis=-1, keepdims=True)
 
     def update(
         self, state: SFPState, batch: Batch, key: PRNGKeyArray
@@ -316,7 +320,10 @@ class SFP:
 
         def loss(net):
             weights = self._weights(net, features)
-            return mixing_loss(weights, q_prior, q_policy, counted), weights
+            if self.components == 1:
+                return mixing_loss(weights, q_prior, q_policy, counted), weights
+            trust, shares = weights.sum(axis=1), self.shares(jax.vmap(net)(features))
+            return several_loss(trust, shares, q_prior, q_policy, counted), weights
 
         (value, weights), gradient = jax.value_and_grad(loss, has_aux=True)(
             state.mixing
@@ -402,3 +409,10 @@ class SFP:
             keys = jax.random.split(own, len(states))
             made.append(jax.vmap(prior.sample)(keys, contexts))
         return jnp.stack(made, axis=1)
+
+
+def _sigmoid(logits: Any) -> Any:
+    if namespace(logits) is np:
+        with np.errstate(over="ignore"):  # far below 0, λ is 0
+            return 1.0 / (1.0 + np.exp(-logits))
+    return jax.nn.sigmoid(logits)

@@ -153,28 +153,29 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
     "several": (
         Claim(
             "(not in the paper) acting, the mixture solves the training task at once",
-            "sfp+state",
-            "sfp",
+            "quick+state",
+            "sfp-quick",
             "training",
             "mixture at once",
         ),
         *(
             Claim(
-                "(not in the paper) on unseen tasks a mixture does as well as SFP",
+                "(not in the paper) on unseen tasks a mixture does as well as its "
+                "state-free prior alone",
                 cell,
-                "sfp",
+                "sfp-quick",
                 share=AS_WELL,
             )
-            for cell in ("sfp+state", "sfp+uniform", "sfp+pink")
+            for cell in ("quick+state", "quick+uniform", "quick+pink")
         ),
         *(
             Claim(
                 "(not in the paper) on unseen tasks the mixture beats the behavioural "
                 "prior alone",
                 cell,
-                "state",
+                "quick-state",
             )
-            for cell in ("sfp+state", "sfp+state-10", "sfp+state-1")
+            for cell in ("quick+state", "quick+state-10", "quick+state-1")
         ),
     ),
     "sooner": tuple(

@@ -122,15 +122,18 @@ EXPERIMENTS: dict[str, Experiment] = {
         "The paper leaves open how to combine state-free and behavioural priors. Here "
         "Λ weighs all of them: is a mixture as good as the best of its priors?",
         {
-            "sfp": "SFP",
-            "state": "SFP-state",
-            "sfp+state": "SFP and state",
-            "sfp+state-10": "SFP and state, 10 steps a toss",
-            "sfp+state-1": "SFP and state, a step a toss",
-            "sfp+uniform": "SFP and uniform",
-            "sfp+pink": "SFP and pink",
+            "sfp-quick": "state-free",
+            "quick-state": "behavioural",
+            "quick+state": "state-free and behavioural",
+            "quick+state-10": "the same, 10 steps a toss",
+            "quick+state-1": "the same, a step a toss",
+            "quick+uniform": "state-free and uniform",
+            "quick+pink": "state-free and pink",
         },
-        shown=("sfp", "state", "sfp+state", "sfp+uniform", "sfp+pink"),
+        shown=(
+            *("sfp-quick", "quick-state"),
+            *("quick+state", "quick+uniform", "quick+pink"),
+        ),
         seeds=5,
     ),
     "spirl": Experiment(

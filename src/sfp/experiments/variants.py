@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 STATE = {"state": True, "past_actions": 0}
+FAST_STATE = {**STATE, "model": "mixture"}
 SHARES = (0.75, 0.5, 0.25)
 
 
@@ -39,6 +40,7 @@ SKILLS = {"model": "skills", "past_actions": 0, "state": True}
 WARM, UNIFORM = {"warmup_by": "method"}, {"warmup_by": "uniform"}
 HALF = {"update_every": 2}
 NO_HER = {"hindsight": 0.0}
+TEN_A_TOSS, ONE_A_TOSS = {"commit": 10.0}, {"commit": 1.0}
 QUICK = "sfp-quick"
 
 
@@ -114,11 +116,12 @@ VARIANTS: dict[str, Variant] = {
     "state": _sfp(**STATE),
     "state-action": _sfp(state=True),
     # several priors: who is beside the state-free one, and how long a toss counts
-    "sfp+state": Variant("sfp", {}, beside=(STATE,)),
-    "sfp+state-10": Variant("sfp", {}, beside=(STATE,), settings={"commit": 10.0}),
-    "sfp+state-1": Variant("sfp", {}, beside=(STATE,), settings={"commit": 1.0}),
-    "sfp+uniform": Variant("sfp", {}, beside=("uniform",)),
-    "sfp+pink": Variant("sfp", {}, beside=("pink",)),
+    "quick-state": Variant(QUICK, FAST_STATE),
+    "quick+state": Variant(QUICK, {}, beside=(FAST_STATE,)),
+    "quick+state-10": Variant(QUICK, {}, beside=(FAST_STATE,), settings=TEN_A_TOSS),
+    "quick+state-1": Variant(QUICK, {}, beside=(FAST_STATE,), settings=ONE_A_TOSS),
+    "quick+uniform": Variant(QUICK, {}, beside=("uniform",)),
+    "quick+pink": Variant(QUICK, {}, beside=("pink",)),
     # what models it
     "vae": _sfp(model="vae"),
     "lscde": _sfp(model="lscde"),
