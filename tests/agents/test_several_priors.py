@@ -8,7 +8,7 @@ import pytest
 from probes import Once, explored, linear_prior, plain, random_batch
 from sfp.agents.base import Turn
 from sfp.agents.losses import CHOICE, several_loss
-from sfp.agents.sfp import SFP
+from sfp.agents.sfp import EVEN, SFP
 from sfp.config import Mixture, Networks
 from sfp.observation import Spec
 
@@ -35,19 +35,22 @@ def test_the_first_shares_sum_to_the_start_and_are_equal(count):
     np.testing.assert_allclose(shares, 0.95 / count, rtol=1e-5)
 
 
-def test_lambda_is_the_papers_sigmoid_times_a_softmax_over_priors():
+def test_lambda_is_the_papers_sigmoid_times_the_shares_of_priors():
     one = make([linear_prior()]).weights(jnp.array([0.7]))
     np.testing.assert_allclose(one, [jax.nn.sigmoid(0.7)], rtol=1e-6)
     logits = np.array([[0.7, -1.0, 0.5], [-800.0, 900.0, 0.0]], np.float32)
-    softmax = np.exp([-1.0, 0.5]) / np.exp([-1.0, 0.5]).sum()
-    expected = [softmax / (1.0 + np.exp(-0.7)), [0.0, 0.0]]
+    shares = 0.9 * np.exp([-1.0, 0.5]) / np.exp([-1.0, 0.5]).sum() + 0.05
+    expected = [shares / (1.0 + np.exp(-0.7)), [0.0, 0.0]]
     for array in (logits, jnp.asarray(logits)):
         np.testing.assert_allclose(make().weights(array), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("trust", [3.0, -6.0])
 def test_trust_is_learned_as_of_one_prior_and_shares_whatever_the_trust_is(trust):
-    """By hand: dJ/dt = -σ'(t) (Σ w Q - Q_π), dJ/du_k = -CHOICE w_k (Q_k - Σ w Q)."""
+    """By hand, with softmax p and shares w = (1 - EVEN) p + EVEN / K:
+
+    dJ/dt = -σ'(t) (Σ w Q - Q_π), dJ/du_k = -CHOICE (1 - EVEN) p_k (Q_k - Σ p Q).
+    """
     agent, q_prior = make(), np.array([2.0, 5.0])
 
     def loss(logits):
@@ -57,10 +60,11 @@ def test_trust_is_learned_as_of_one_prior_and_shares_whatever_the_trust_is(trust
 
     logits = np.array([trust, 0.4, -0.4])
     slope = jax.grad(loss)(jnp.array([logits], jnp.float32))[0]
-    w = np.exp(logits[1:]) / np.exp(logits[1:]).sum()
-    mean, sigmoid = (w * q_prior).sum(), 1.0 / (1.0 + np.exp(-trust))
-    by_trust = sigmoid * (1.0 - sigmoid) * (mean - 1.0)
-    by_hand = [by_trust, *(CHOICE * w * (q_prior - mean))]
+    p = np.exp(logits[1:]) / np.exp(logits[1:]).sum()
+    w, sigmoid = (1.0 - EVEN) * p + EVEN / 2, 1.0 / (1.0 + np.exp(-trust))
+    by_trust = sigmoid * (1.0 - sigmoid) * ((w * q_prior).sum() - 1.0)
+    by_share = CHOICE * (1.0 - EVEN) * p * (q_prior - (p * q_prior).sum())
+    by_hand = [by_trust, *by_share]
     np.testing.assert_allclose(slope, -np.array(by_hand), rtol=1e-4)
 
 

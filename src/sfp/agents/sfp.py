@@ -40,6 +40,9 @@ from sfp.priors.sampler import Sampler
 Weights = Float[Array, "batch priors"]
 Proposals = Float[Array, "batch priors dims"]
 
+EVEN = 0.1
+"""Of several priors' weight, what they share evenly: none is ever written off."""
+
 
 def prior_column(k: int, what: str = "") -> str:
     """Where the tables keep what is known of prior k; people count from 1."""
@@ -67,7 +70,8 @@ class SFP:
     """SAC, mixed with priors as far as Λ(s) trusts them.
 
     Λ(s) says how far the priors are trusted, by a sigmoid as in the paper, and with K
-    priors which of them, by a softmax: λ_k = σ(t) softmax(u)_k.
+    priors which of them: λ_k = σ(t) w_k, where the shares w are a softmax, but for a
+    tenth that all have alike.
 
     Attributes:
         spec: sizes of observations and actions.
@@ -236,7 +240,8 @@ class SFP:
         """What each of several priors has of their weight, from Λ's output."""
         which = logits[..., 1:]
         power = namespace(which).exp(which - which.max(axis=-1, keepdims=True))
-        return power / power.sum(axis=-1, keepdims=True)
+        best = power / power.sum(axis=-1, keepdims=True)
+        return (1.0 - EVEN) * best + EVEN / which.shape[-1]
 
     def update(
         self, state: SFPState, batch: Batch, key: PRNGKeyArray
