@@ -37,6 +37,17 @@ def load_tree(
     return jax.tree_util.tree_unflatten(structure, values)
 
 
+def check_part(path: Path, part: Any) -> None:
+    """Refuse a file that lacks an array of `part`, or has it in another shape."""
+    arrays, _ = load_arrays(path)
+    leaves, _ = jax.tree_util.tree_flatten_with_path(part)
+    for key, leaf in leaves:
+        name = _name(key)
+        if name not in arrays:
+            raise SfpError(f"{path} lacks {name!r}.")
+        _checked(arrays[name], leaf, f"{path}: {name}", finite=False)
+
+
 def _checked(value: np.ndarray, like: Any, what: str, *, finite: bool) -> Any:
     if value.shape != like.shape or value.dtype != like.dtype:
         raise SfpError(

@@ -73,6 +73,22 @@ def test_who_learns_sooner_shows_in_the_time_only(tmp_path):
     assert time.pair.test.more == 1 / 70
 
 
+def test_hardly_later_has_a_margin_of_steps(tmp_path):
+    for seed in range(4):
+        for method, step in (("sfp", 300), ("sac", 200)):
+            folder = tmp_path / "runs" / f"{method}-{seed}"
+            make_run(folder, method=method, solves_at=step, seed=seed)
+    groups, _ = group_runs(read_runs(sorted((tmp_path / "runs").iterdir())))
+    claims = [
+        Claim("", "sfp", "sac", ("maze",), "time", later=later)
+        for later in (0, 100, 101)
+    ]
+    found = [check([one], groups, np.random.default_rng(0))[0] for one in claims]
+    assert [one.verdict for one in found] == ["does not", "undecided", "holds"]
+    assert [float(one.pair.gap.value) for one in found] == [-1.0, 0.0, 1.0]
+    assert claims[1].tested == "sfp > sac, 100 steps later"
+
+
 def test_runs_that_stop_when_they_are_solved_have_times_all_the_same(tmp_path):
     folders = []
     for seed in range(4):
@@ -197,6 +213,8 @@ def test_a_bar_in_a_name_does_not_break_a_table():
     ("wrong", "words"),
     [
         ({"measure": "best"}, "unknown measure 'best'"),
+        ({"later": 10}, "expected later as a number of steps, of time, received 10"),
+        ({"later": -1, "measure": "time"}, "expected later as a number of steps"),
         ({"better": ""}, "expected a claim of one method as solved, received final"),
         ({"tasks": "maze"}, "expected tasks as a list of tasks"),
         ({"better": 3}, "expected better as text"),

@@ -3,11 +3,13 @@
 import json
 import shutil
 
+import equinox as eqx
 import pytest
 
 import sfp
 from environments import SMALL, make_prior, maze
 from faults import Faults, outcome, whole
+from sfp.agents.sfp import SFP
 from sfp.errors import Interrupted, SfpError
 from sfp.files import read_sums
 from sfp.training.folder import CONFIG, FINISHED, NEXT, check_config, check_run
@@ -106,6 +108,23 @@ def test_without_a_checkpoint_a_finished_run_stays_as_it_is(tmp_path, steps, dam
         shutil.rmtree(run / "checkpoint")
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     with pytest.raises(SfpError, match="without a checkpoint that is whole"):
+        train(run, extend=True)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == (
+        before
+    )
+
+
+def test_a_finished_run_of_other_networks_stays_as_it_is(run, monkeypatch):
+    """As one of a version whose Λ had another output."""
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    made = SFP.init
+
+    def wider(agent, key):
+        state = made(agent, key)
+        return state._replace(mixing=eqx.nn.Linear(3, 2, key=key))
+
+    monkeypatch.setattr(SFP, "init", wider)
+    with pytest.raises(SfpError, match="that is whole and of this version"):
         train(run, extend=True)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == (
         before

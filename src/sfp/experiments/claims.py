@@ -22,6 +22,9 @@ AS_WELL = 0.75
 non-inferiority is a quarter, which 16 runs of each can show if all are solved. A tenth
 would take 42."""
 
+HARDLY = 4_000
+"""Who is "hardly later" solves a task less than so many steps later."""
+
 VIABLE = 0.5
 """Who stays "viable" has more than this share of the return."""
 
@@ -41,6 +44,7 @@ class Claim:
             all.
         share: of the other's return that must be exceeded; all of it is 1.
         against: where the other is, if it is elsewhere: the same tasks, seen otherwise.
+        later: of `time`, the steps by which it may be later: a margin.
     """
 
     text: str
@@ -50,6 +54,7 @@ class Claim:
     measure: Measure = "final"
     share: float = 1.0
     against: Where | None = None
+    later: int = 0
 
 
 def _sfp_over(
@@ -160,11 +165,12 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         ),
         *(
             Claim(
-                "(not in the paper) on unseen tasks a mixture does as well as its "
+                "(not in the paper) on unseen tasks a mixture is hardly later than its "
                 "state-free prior alone",
                 cell,
                 "sfp-quick",
-                share=AS_WELL,
+                measure="time",
+                later=HARDLY,
             )
             for cell in ("quick+state", "quick+uniform", "quick+pink")
         ),
@@ -174,6 +180,7 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
                 "prior alone",
                 cell,
                 "quick-state",
+                measure="time",
             )
             for cell in ("quick+state", "quick+state-10", "quick+state-1")
         ),

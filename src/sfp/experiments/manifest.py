@@ -65,6 +65,7 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
                 ),
                 "measure": claim.measure,
                 "share": claim.share,
+                **({"later": claim.later} if claim.later else {}),
             }
             for claim in CLAIMS.get(plan.name, ())
             if where[claim.where]

@@ -45,8 +45,9 @@ SCORES: dict[Measure, Callable[[Group], np.ndarray]] = {
 class Claim:
     """One method does better than another; without `better`, `worse` solves nothing.
 
-    The first should exceed `share` of the other's return. With `against` the other is
-    measured on these tasks, one for each of the first's.
+    The first should exceed `share` of the other's return, or of `time` be sooner than
+    `later` steps after it. With `against` the other is measured on these tasks, one for
+    each of the first's.
     """
 
     text: str
@@ -56,13 +57,15 @@ class Claim:
     measure: Measure = "final"
     share: float = 1.0
     against: tuple[str, ...] = ()
+    later: int = 0
 
     @property
     def tested(self) -> str:
         if not self.better:
             return f"{self.worse} solves none"
         share = "" if self.share == 1.0 else f"{self.share:g} x "
-        return f"{self.better} > {share}{self.worse}"
+        margin = f", {self.later:,} steps later" if self.later else ""
+        return f"{self.better} > {share}{self.worse}{margin}"
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,7 @@ def _weigh(
     score = SCORES[claim.measure]
     first, second = ([score(g) for g in side] for side in (ours, theirs))
     if claim.measure == "time":
+        first = [times - [claim.later, 0] for times in first]
         test = permutation_test(*gehan_scores(first, second))
         ahead = contrast(first, second, lead, rng, protocol=protocol)
         return Pair(tasks, ahead, test, ended)

@@ -270,6 +270,7 @@ def claim_rows(found: Comparison) -> list[dict[str, Any]]:
                 "better": claim.better,
                 "worse": claim.worse,
                 "share": claim.share,
+                **({"later": claim.later} if claim.later else {}),
                 "tasks": " ".join(pair.tasks if pair else claim.tasks),
                 "measure": MEASURES[claim.measure],
                 "difference": None if pair is None else float(pair.gap.value),

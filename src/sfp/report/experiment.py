@@ -141,7 +141,12 @@ def _claim(entry: dict[str, Any]) -> Claim:
             f"expected a task in against for each of {len(tasks)}, received "
             f"{len(against)}."
         )
-    how = cast(Measure, named), float(share), against
+    later = entry.get("later", 0)
+    if not isinstance(later, int) or later < 0 or (later and named != "time"):
+        raise SfpError(
+            f"expected later as a number of steps, of time, received {later!r}."
+        )
+    how = cast(Measure, named), float(share), against, later
     return Claim(text, better, worse, tasks, *how)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sfp.arrays import load_tree, save_tree
+from sfp.arrays import check_part, load_tree, save_tree
 from sfp.data.lanes import Replay
 from sfp.data.replay import EpisodeReplay
 from sfp.documents import read_json
@@ -53,11 +53,16 @@ class Checkpoints:
             if path.name.removeprefix("step-").isdecimal()
         )
 
-    def whole(self) -> bool:
-        """Whether networks and numbers of one that is there can be read."""
+    def whole(self, state: Any = ()) -> bool:
+        """Whether networks and numbers of one that is there can be read.
+
+        The networks must be those of `state`: another version may have others.
+        """
         for step in self.steps():
             with contextlib.suppress(SfpError, OSError, ValueError):
                 self.meta(step)
+                file = self.folder / f"step-{step:09d}" / "state.safetensors"
+                check_part(file, {"state": state})
                 return True
         return False
 

@@ -72,10 +72,13 @@ def held_method(folder: Path) -> str | None:
     return method if isinstance(method, str) else None
 
 
-def check_config(folder: Path, asked: dict[str, Any], *, extend: bool = False) -> None:
+def check_config(
+    folder: Path, asked: dict[str, Any], *, extend: bool = False, state: Any = ()
+) -> None:
     """Write what was asked for, or refuse if it is not what the folder holds.
 
-    A run may be given another end: nothing before it depends on that.
+    A run may be given another end: nothing before it depends on that. What it goes on
+    with is a `state` of these shapes.
     """
     versions = {name: version(name) for name in PACKAGES} | {"cpu": cpu_kind()}
     if not (folder / CONFIG).is_file():
@@ -91,7 +94,7 @@ def check_config(folder: Path, asked: dict[str, Any], *, extend: bool = False) -
     ours, theirs = (_settled(folder, config, wanted) for config in (held, wanted))
     changed = _differences(ours, theirs)
     if changed:
-        _check_end(folder, changed, extend=extend)
+        _check_end(folder, changed, extend=extend, state=state)
         _move_end(folder, {name: new for name, (_, new) in changed.items()})
     if not verified:
         warn_unverified(folder)
@@ -108,7 +111,7 @@ def check_config(folder: Path, asked: dict[str, Any], *, extend: bool = False) -
 
 
 def _check_end(
-    folder: Path, changed: dict[str, tuple[Any, Any]], *, extend: bool
+    folder: Path, changed: dict[str, tuple[Any, Any]], *, extend: bool, state: Any
 ) -> None:
     """Refuse settings that make another run than the folder's with another end."""
     told = _told(changed)
@@ -128,10 +131,10 @@ def _check_end(
 
     checkpoints = Checkpoints(folder / "checkpoint")
     reached = max(checkpoints.steps(), default=0)
-    if (folder / FINISHED).is_file() and not checkpoints.whole():
+    if (folder / FINISHED).is_file() and not checkpoints.whole(state):
         raise SfpError(
-            f"{folder} holds a run without a checkpoint that is whole: it cannot go on "
-            "beyond its end. Choose another --out."
+            f"{folder} holds a run without a checkpoint that is whole and of this "
+            "version: it cannot go on beyond its end. Choose another --out."
         )
     steps = changed.get("steps", (0, reached))[1]
     if steps < reached:

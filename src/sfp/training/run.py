@@ -224,9 +224,10 @@ def train(
         act = partial(_run, run, made, places, several, replay, listeners, note)
         if out is None:
             return act(None, progress)
-        return _in_folder(
-            Path(out), run, act, progress, resume=resume or extend, extend=extend
-        )
+        state = jax.eval_shape(made.init, jax.random.key(0)) if extend else ()
+        check = partial(check_config, asked=asdict(run), extend=extend, state=state)
+        going = resume or extend
+        return _in_folder(Path(out), run, check, act, progress, resume=going)
 
 
 def find_method(method: str | None, preset: str, out: str | Path | None) -> str:
@@ -238,17 +239,17 @@ def find_method(method: str | None, preset: str, out: str | Path | None) -> str:
 def _in_folder(
     folder: Path,
     run: Run,
+    check_settings: Callable[[Path], None],
     act: Callable[[Path, Callable[[int], None]], Trained],
     progress: Callable[[int], None],
     *,
     resume: bool,
-    extend: bool,
 ) -> Trained:
     """Begin or resume the run of a folder, unless it is finished."""
     check_folder(folder, resume=resume)
     with locked(folder, "training in") as check:
         sweep_all(folder)
-        check_config(folder, asdict(run), extend=extend)
+        check_settings(folder)
         if (folder / FINISHED).is_file():
             trained = Trained.load(folder)
             trained.evaluations = read_table(folder, "eval")
