@@ -21,7 +21,7 @@ Weights: TypeAlias = Float[Array, "batch priors"]
 
 CHOICE = 10.0
 """How much sooner than the trust in several priors their shares are learned: trust must
-not fall before the policy is better, whereas a share that is wrong can grow again."""
+not fall before the policy is better, whereas a wrong share leaves every prior some."""
 
 
 def choose(
