@@ -21,6 +21,7 @@ from sfp.report.markdown import save_markdown
 from sfp.report.records import summarise, tidy
 from sfp.report.stats import Estimate, shown
 from sfp.report.tables import save_csv
+from sfp.report.trust import trust_figure
 
 ABREAST = 3
 """Panels side by side, at most."""
@@ -44,6 +45,7 @@ def save_figures(found: Comparison, folder: Path) -> list[Path]:
             "improvement": improvement_figure(found),
             "mixing-return": mixing_figure(found),
             "heat": heat_figure(found),
+            "trust": trust_figure(found),
         }
     files = [
         save(figure, folder / f"{name}.{suffix}")

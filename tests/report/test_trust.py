@@ -1,0 +1,51 @@
+"""The picture of whom a mixture of several priors trusts."""
+
+import csv
+import json
+
+import numpy as np
+from matplotlib.colors import to_hex
+
+from folders import make_run, sign
+from sfp.exploration.figures import COLOURS
+from sfp.report.comparison import compare
+from sfp.report.results import read_results
+from sfp.report.trust import POLICY, trust_figure
+
+
+def make_mixture(folder, names, seed, weights):
+    """A run whose priors have these weights in every row."""
+    make_run(folder, seed=seed)
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"priors": names}))
+    with (folder / "train.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row |= {f"mixing/{k + 1}": weight for k, weight in enumerate(weights)}
+    with (folder / "train.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    sign(folder)
+
+
+def found(root):
+    (section,) = read_results(root).sections
+    return compare(section, np.random.default_rng(0))
+
+
+def test_areas_are_the_mean_weights_of_priors_and_the_rest_is_the_policys(tmp_path):
+    for seed, weights in enumerate([(0.5, 0.25), (0.7, 0.05)]):
+        make_mixture(tmp_path / f"run-{seed}", ["room", "pink"], seed, weights)
+    (axis,) = trust_figure(found(tmp_path)).axes
+    tops = [area.get_paths()[0].vertices[:, 1].max() for area in axis.collections]
+    np.testing.assert_allclose(tops, [0.6, 0.75, 1.0], rtol=1e-6)
+    names = [text.get_text() for text in axis.get_legend().get_texts()]
+    assert names == ["room", "pink", "policy"]
+    colours = [to_hex(area.get_facecolor()[0]) for area in axis.collections]
+    assert colours == [to_hex(one) for one in (*COLOURS[:2], POLICY)]
+
+
+def test_there_is_none_of_a_single_prior(tmp_path):
+    make_run(tmp_path / "run")
+    assert trust_figure(found(tmp_path)) is None
