@@ -124,6 +124,25 @@ def test_a_run_with_another_warm_up_is_not_taken_for_the_baseline(tmp_path):
                 cell.check(tmp_path)
 
 
+def test_a_run_with_several_priors_has_their_default_of_tosses(tmp_path):
+    given = dict(methods=("quick+pink", "quick+state-1"), tasks=("maze",), seeds=(0,))
+    usual, other = (entry.cell for entry in cells("several", **given))
+    about = {"task": "maze", "method": "sfp-quick", "seed": 0}
+    about["schedule"] = METHODS["sfp-quick"].by_suite["point-maze"] | {"steps": 40_000}
+    for cell, right in ((usual, 0.0), (other, 1.0)):
+        own = METHODS["sfp-quick"].defaults
+        folder = cell.folder(tmp_path)
+        folder.mkdir(parents=True)
+        for commit in (0.0, 1.0):
+            options = own | {"commit": commit}
+            told = json.dumps({"options": options} | about)
+            (folder / "config.json").write_text(told)
+            # Its settings are read first, then which prior it had: none.
+            words = "another prior than" if commit == right else "holds another run"
+            with pytest.raises(SfpError, match=words):
+                cell.check(tmp_path)
+
+
 def test_steps_by_task():
     given = dict(tasks=("room", "maze", "maze:size=small,seed=3"), methods=("sac",))
     by_task = {"room": 16_000, "maze:seed=3,size=small": 40_000}

@@ -17,7 +17,7 @@ from sfp.errors import SfpError
 from sfp.experiments.job import Words
 from sfp.experiments.recipes import PriorRecipe, Recording
 from sfp.training.folder import CONFIG
-from sfp.training.match import as_another
+from sfp.training.match import as_another, with_several
 from sfp.training.settings import configure
 
 Setting = tuple[str, str | int | float | bool | None]
@@ -84,6 +84,7 @@ class Cell:
         """All settings of the run, but those that depend on the suite."""
         method = METHODS[self.method]
         method = as_another(method, self.match) if self.match else method
+        method = with_several(method) if len(self.priors) > 1 else method
         by_suite = method.by_suite.get(get_task(self.task).suite, {})
         own = {**STANDARD, **method.defaults, **by_suite}
         flat = _flat({**dict(self.settings), "steps": self.steps})
