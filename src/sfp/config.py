@@ -67,7 +67,7 @@ class Schedule:
         explore_episodes: after the warm-up, the share of episodes in which its explorer
             acts alone, while the other episodes meet no reward; it falls as more of
             these do. Against a policy that looks good to its critics only (sfp-quick on
-            gym-mujoco: 0.5).
+            gym-mujoco, and with several priors: 0.5).
         greedy_episodes: after the warm-up, the share of the other episodes in which the
             policy acts by its mean, as in a test: noise can break what it has learned
             (sfp-quick on gym-mujoco: 0.5).

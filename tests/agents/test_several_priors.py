@@ -68,6 +68,22 @@ def test_trust_is_learned_as_of_one_prior_and_shares_whatever_the_trust_is(trust
     np.testing.assert_allclose(slope, -np.array(by_hand), rtol=1e-4)
 
 
+def test_shares_are_learned_from_goals_given_in_hindsight_too():
+    agent, q = make(), jnp.array([[2.0, 5.0], [4.0, 1.0]])
+
+    def loss(logits, counted):
+        weights, shares = agent.weights(logits), agent.shares(logits)
+        return several_loss(weights.sum(1), shares, q, jnp.ones(2), counted)
+
+    logits = jnp.zeros((2, 3))
+    all_count, first = (
+        jax.grad(loss)(logits, jnp.array(c)) for c in ([1.0, 1.0], [1.0, 0.0])
+    )
+    assert (first[1, 0], all_count[1, 0] != 0) == (0, True)  # the trust
+    np.testing.assert_allclose(first[:, 1:], all_count[:, 1:], rtol=1e-6)
+    assert (first[:, 1:] != 0).all()
+
+
 def test_each_component_acts_as_often_as_its_share():
     agent, rng = make(mixing_fixed=0.6), np.random.default_rng(0)
     actor, memory = actor_of(agent), make().begin(rng)

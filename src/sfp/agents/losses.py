@@ -111,11 +111,12 @@ def several_loss(
 
     The trust σ has the loss of a single prior whose value is Σ w_k Q_k. Which prior is
     better does not depend on how good the policy has become, so the shares w have
-    -E[Σ w_k (Q_k - mean Q)], which does not weaken as the trust falls.
+    -E[Σ w_k (Q_k - mean Q)], which does not weaken as the trust falls. Every state
+    tells which, also one that is not `counted` for the trust.
     """
     mixed = (jax.lax.stop_gradient(shares) * q_prior).sum(axis=1, keepdims=True)
     trusted = mixing_loss(trust[:, None], mixed, q_policy, counted)
-    chosen = mixing_loss(shares, q_prior, q_prior.mean(axis=1), counted)
+    chosen = mixing_loss(shares, q_prior, q_prior.mean(axis=1))
     return trusted + CHOICE * chosen
 
 
