@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from PIL import Image, ImageSequence
 
 import sfp
 from probes import linear_prior
@@ -270,6 +271,25 @@ def test_explore(run):
     assert document(run(*line, "--seed", "1", "--json"))["rows"] != result["rows"]
     one = document(run("explore", "room", *WALK, "--explorer", "scripted", "--json"))
     assert one["rows"] == result["rows"][1:]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("blank")
+def test_explorers_are_filmed_or_refused_before_anything_is_written(run):
+    line = ("explore", "room", *WALK, "--out", "pictures")
+    for words, said in [
+        (("--video", "film.avi"), "expected a .mp4, .gif or .webp, received film.avi"),
+        (("--explorer", "scripted", "--video", "film.gif"), "besides the scripted one"),
+    ]:
+        refused = run(*line, *words)
+        assert (refused.code, refused.out) == (2, "")
+        assert said in refused.err
+        assert not Path("pictures").exists()
+    words = ("--explorer", "uniform", "--explorer", "scripted", "--video", "film.gif")
+    made = document(run(*line, *words, "--json"))
+    assert made["figures"][-1] == "film.gif"
+    with Image.open("film.gif") as film:
+        assert len(list(ImageSequence.Iterator(film))) > 1
 
 
 @pytest.mark.slow

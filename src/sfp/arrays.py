@@ -37,15 +37,17 @@ def load_tree(
     return jax.tree_util.tree_unflatten(structure, values)
 
 
-def check_part(path: Path, part: Any) -> None:
-    """Refuse a file that lacks an array of `part`, or has it in another shape."""
+def check_part(path: Path, name: str, part: Any) -> None:
+    """Refuse a file in which the part of that name is not of this structure."""
     arrays, _ = load_arrays(path)
-    leaves, _ = jax.tree_util.tree_flatten_with_path(part)
-    for key, leaf in leaves:
-        name = _name(key)
-        if name not in arrays:
-            raise SfpError(f"{path} lacks {name!r}.")
-        _checked(arrays[name], leaf, f"{path}: {name}", finite=False)
+    leaves, _ = jax.tree_util.tree_flatten_with_path({name: part})
+    expected = {_name(key): leaf for key, leaf in leaves}
+    begin = _name((jax.tree_util.DictKey(name),))
+    strange = sorted({own for own in arrays if own.startswith(begin)} ^ {*expected})
+    if strange:
+        raise SfpError(f"{path} and this version differ in {strange[0]!r}.")
+    for own, leaf in expected.items():
+        _checked(arrays[own], leaf, f"{path}: {own}", finite=False)
 
 
 def _checked(value: np.ndarray, like: Any, what: str, *, finite: bool) -> Any:

@@ -246,7 +246,7 @@ class Mixture:
         mixing_loss_at: where Λ's loss is taken: `state` is s_t (the paper), `next` is
             s_{t+n} (the authors' code).
         mixing_goals: what Λ learns from: `all` goals (the paper), or `true` ones only,
-            where hindsight relabels others.
+            where hindsight relabels others. Shares of several priors learn from all.
         context: the prior continues the `executed` actions (the paper), or its own
             `stream` of proposals, executed or not.
         bank: proposals kept with each moment of the replay and drawn from in updates; 0

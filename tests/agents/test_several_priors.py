@@ -68,6 +68,19 @@ def test_trust_is_learned_as_of_one_prior_and_shares_whatever_the_trust_is(trust
     np.testing.assert_allclose(slope, -np.array(by_hand), rtol=1e-4)
 
 
+def test_a_fixed_lambda_is_not_learned_and_0_lets_all_priors_explore():
+    priors = linear_prior(0.3), linear_prior(-0.6)
+    agent, rng = make(priors, mixing_fixed=0.0, bank=0), np.random.default_rng(0)
+    state = agent.init(jax.random.key(0))
+    after, _ = jax.jit(agent.update)(state, random_batch(16), jax.random.key(0))
+    for net in zip(*map(jax.tree.leaves, (state.mixing, after.mixing)), strict=True):
+        np.testing.assert_array_equal(*net)
+    turn = Turn(plain(np.ones(3, np.float32)), rng, "warmup")
+    memory, actor = agent.begin(rng), actor_of(agent)
+    seen = [agent.act(actor, memory, turn)[0].action[0] for _ in range(40)]
+    assert {*np.float32(seen)} == {np.float32(0.3), np.float32(-0.6)}
+
+
 def test_shares_are_learned_from_goals_given_in_hindsight_too():
     agent, q = make(), jnp.array([[2.0, 5.0], [4.0, 1.0]])
 

@@ -133,12 +133,13 @@ def test_a_run_with_several_priors_has_their_default_of_tosses(tmp_path):
         own = METHODS["sfp-quick"].defaults
         folder = cell.folder(tmp_path)
         folder.mkdir(parents=True)
-        for commit in (0.0, 1.0):
-            options = own | {"commit": commit}
+        for commit, explores in ((0.0, 0.5), (1.0, 0.5), (right, 0.0)):
+            options = own | {"commit": commit, "explore_episodes": explores}
             told = json.dumps({"options": options} | about)
             (folder / "config.json").write_text(told)
             # Its settings are read first, then which prior it had: none.
-            words = "another prior than" if commit == right else "holds another run"
+            is_it = (commit, explores) == (right, 0.5)
+            words = "another prior than" if is_it else "holds another run"
             with pytest.raises(SfpError, match=words):
                 cell.check(tmp_path)
 

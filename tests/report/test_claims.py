@@ -86,7 +86,7 @@ def test_hardly_later_has_a_margin_of_steps(tmp_path):
     found = [check([one], groups, np.random.default_rng(0))[0] for one in claims]
     assert [one.verdict for one in found] == ["does not", "undecided", "holds"]
     assert [float(one.pair.gap.value) for one in found] == [-1.0, 0.0, 1.0]
-    assert claims[1].tested == "sfp > sac, 100 steps later"
+    assert claims[1].tested == "sfp sooner than sac + 100 steps"
 
 
 def test_runs_that_stop_when_they_are_solved_have_times_all_the_same(tmp_path):
@@ -213,6 +213,7 @@ def test_a_bar_in_a_name_does_not_break_a_table():
     ("wrong", "words"),
     [
         ({"measure": "best"}, "unknown measure 'best'"),
+        ({"later": True, "measure": "time"}, "expected later as a number of steps"),
         ({"later": 10}, "expected later as a number of steps, of time, received 10"),
         ({"later": -1, "measure": "time"}, "expected later as a number of steps"),
         ({"better": ""}, "expected a claim of one method as solved, received final"),

@@ -10,12 +10,12 @@ from folders import make_run, sign
 from sfp.exploration.figures import COLOURS
 from sfp.report.comparison import compare
 from sfp.report.results import read_results
-from sfp.report.trust import POLICY, trust_figure
+from sfp.report.trust import POLICY, trust_figure, weights_of
 
 
-def make_mixture(folder, names, seed, weights):
+def make_mixture(folder, names, seed, weights, **run):
     """A run whose priors have these weights in every row."""
-    make_run(folder, seed=seed)
+    make_run(folder, seed=seed, **run)
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"priors": names}))
     with (folder / "train.csv").open() as file:
@@ -44,6 +44,16 @@ def test_areas_are_the_mean_weights_of_priors_and_the_rest_is_the_policys(tmp_pa
     assert names == ["room", "pink", "policy"]
     colours = [to_hex(area.get_facecolor()[0]) for area in axis.collections]
     assert colours == [to_hex(one) for one in (*COLOURS[:2], POLICY)]
+
+
+def test_a_run_that_ends_sooner_stays_as_it_was(tmp_path):
+    for seed, (steps, weights) in enumerate([(400, (0.5, 0.1)), (800, (0.3, 0.3))]):
+        folder = tmp_path / f"run-{seed}"
+        make_mixture(folder, ["a", "b"], seed, weights, steps=steps)
+    (group,) = found(tmp_path).groups
+    steps, weights = weights_of(group)
+    assert steps.tolist() == list(range(100, 900, 100))
+    np.testing.assert_allclose(weights, np.repeat([[0.4], [0.2]], 8, axis=1))
 
 
 def test_there_is_none_of_a_single_prior(tmp_path):

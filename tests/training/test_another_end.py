@@ -4,6 +4,7 @@ import json
 import shutil
 
 import equinox as eqx
+import jax.numpy as jnp
 import pytest
 
 import sfp
@@ -57,13 +58,17 @@ def test_more_steps(run, long):
     whole(run)
 
 
-def test_more_steps_for_a_run_that_has_not_ended(run, long):
+def stop_at(last):
     def stop(step):
-        if step == 350:
+        if step == last:
             raise Interrupted("here")
 
+    return stop
+
+
+def test_more_steps_for_a_run_that_has_not_ended(run, long):
     with pytest.raises(Interrupted):
-        train(run, steps=1000, extend=True, progress=stop)
+        train(run, steps=1000, extend=True, progress=stop_at(350))
     assert not (run / FINISHED).exists()
     with pytest.raises(SfpError, match="ended"):
         Trained.load(run)
@@ -114,16 +119,30 @@ def test_without_a_checkpoint_a_finished_run_stays_as_it_is(tmp_path, steps, dam
     )
 
 
-def test_a_finished_run_of_other_networks_stays_as_it_is(run, monkeypatch):
-    """As one of a version whose Λ had another output."""
+def less(net):
+    return eqx.tree_at(lambda net: net.weights, net, net.weights[:1])
+
+
+def wider(net):
+    last = jnp.concatenate([net.weights[-1]] * 2, axis=1)
+    return eqx.tree_at(lambda net: net.weights[-1], net, last)
+
+
+@pytest.mark.parametrize("other", [less, wider])
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_run_of_other_networks_stays_as_it_is(run, monkeypatch, other, ended):
+    """As one of a version whose Λ was another."""
+    if not ended:
+        with pytest.raises(Interrupted):
+            train(run, steps=1000, extend=True, progress=stop_at(350))
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     made = SFP.init
 
-    def wider(agent, key):
+    def init(agent, key):
         state = made(agent, key)
-        return state._replace(mixing=eqx.nn.Linear(3, 2, key=key))
+        return state._replace(mixing=other(state.mixing))
 
-    monkeypatch.setattr(SFP, "init", wider)
+    monkeypatch.setattr(SFP, "init", init)
     with pytest.raises(SfpError, match="that is whole and of this version"):
         train(run, extend=True)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == (

@@ -61,6 +61,7 @@ def test_a_run_tells_of_every_prior_and_of_the_mixture(tmp_path):
     record = read_run(folder)
     assert record.config["priors"] == ["prior 1", "uniform"]
     assert record.settings["commit"] == 0  # one prior acts for an episode
+    assert record.settings["explore_episodes"] == 0.5  # theirs while the policy fails
     assert "mixture_solved_at" in record.end
     assert summarise(record)["mixing_2"] == last["mixing/2"]
     point = tidy(record)[-1]

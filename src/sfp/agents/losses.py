@@ -20,8 +20,9 @@ Weights: TypeAlias = Float[Array, "batch priors"]
 """One column per prior: their shares λ_k, or values of what they propose."""
 
 CHOICE = 10.0
-"""How much sooner than the trust in several priors their shares are learned: trust must
-not fall before the policy is better, whereas a wrong share leaves every prior some."""
+"""The weight of the loss of several priors' shares beside that of the trust in them.
+While gradients are small, shares are learned so much sooner: trust must not fall before
+the policy is better, whereas a wrong share leaves every prior some."""
 
 
 def choose(
@@ -107,7 +108,7 @@ def several_loss(
     q_policy: Values,
     counted: Values | None = None,
 ) -> Scalar:
-    """J_Λ of several priors, with λ_k = σ(s) w_k(s): one loss for each factor.
+    """J_Λ of several priors, with λ_k = σ(t(s)) w_k(s): a loss for each factor.
 
     The trust σ has the loss of a single prior whose value is Σ w_k Q_k. Which prior is
     better does not depend on how good the policy has become, so the shares w have

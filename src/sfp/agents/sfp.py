@@ -175,7 +175,12 @@ class SFP:
             who = 0
         else:  # a coin below 1 falls to a prior, whatever rounding does
             coin, toss = self._toss(toss, rng)
-            who = min(self._who(weights / weights.sum(), coin), len(weights) - 1)
+            alone = (
+                weights / weights.sum()
+                if weights.any()
+                else np.full_like(weights, 1.0 / len(weights))
+            )
+            who = min(self._who(alone, coin), len(weights) - 1)
         proposals: dict[int, np.ndarray] = {}
         if turn.given is not None:
             who, action = len(self.priors), turn.given
@@ -325,7 +330,7 @@ class SFP:
 
         def loss(net):
             weights = self._weights(net, features)
-            if self.components == 1:
+            if self.components == 1 or self.mixture.mixing_fixed is not None:
                 return mixing_loss(weights, q_prior, q_policy, counted), weights
             trust, shares = weights.sum(axis=1), self.shares(jax.vmap(net)(features))
             return several_loss(trust, shares, q_prior, q_policy, counted), weights

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from sfp.cli.console import show
+from sfp.errors import SfpError
 from sfp.progress import progress
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def explore(
     seed: int = 0,
     position: tuple[int, ...] = (),
     solved_at: float | None = None,
+    video: Path | None = None,
     out: Path = Path("figures"),
     json: bool = False,
 ) -> None:
@@ -43,6 +45,9 @@ def explore(
     In your own environment, the command tells whether a prior meets rewards that noise
     does not meet:
         sfp explore my_robot:Lift-v0 --prior priors/mine --repetitions 2
+
+    See them act, side by side:
+        sfp explore swimmer --prior swimmer --repetitions 1 --video swimmer.mp4
 
     Args:
         task: a point-maze or Meta-World task (`sfp list tasks`), a .txt file with an
@@ -63,6 +68,8 @@ def explore(
         solved_at: in an environment of your own, the return from which on an episode is
             a success. By default the environment tells success, or where it does not,
             its spec's reward_threshold decides.
+        video: also write a film of one episode of each, as .mp4, .gif or .webp; without
+            the scripted policy, which has no part in it.
         out: folder for figures and tables.
         json: print one JSON document.
     """
@@ -79,8 +86,12 @@ def explore(
     from sfp.files import write_json
     from sfp.priors.base import check_temperature
     from sfp.priors.store import fingerprint, load_prior
+    from sfp.report.abreast import film_explorers
     from sfp.report.tables import save_csv
+    from sfp.training.video import check_video, filming
 
+    if video:
+        check_video(video)
     check_temperature(temperature)
     place = find_place(task, position)
     can = (name for name in EXPLORERS if place.is_known or name != "scripted")
@@ -92,6 +103,12 @@ def explore(
         f"prior {name if alike else short}": _at(load_prior(name), temperature)
         for name, short in zip(prior, called, strict=True)
     }
+    filmed = [name for name in names if name != "scripted"]
+    if video and not (filmed or priors):
+        raise SfpError(
+            "expected an explorer to film besides the scripted one: add --explorer "
+            "uniform, or leave out --video."
+        )
     total = max(1, length) * (len(names) + len(priors))
     total *= 1 if place.is_known else max(1, repetitions * trajectories)
     with progress(f"exploring {place.name}", total) as advance:
@@ -134,6 +151,23 @@ def explore(
     ]
     write_json(Path(f"{stem}.json"), made)
     files.append(save_csv(rows, Path(f"{stem}.csv")))  # the mark that all is there
+    if video:
+        with (
+            progress(
+                f"filming {place.name}", length * (len(filmed) + len(priors))
+            ) as advance,
+            filming(video) as film,
+        ):
+            film_explorers(
+                task,
+                filmed,
+                film,
+                priors=priors,
+                steps=length,
+                seed=seed,
+                progress=advance,
+            )
+        files.append(video)
     size = f"{repetitions} x {trajectories} trajectories of {length} steps"
     show(
         rows,

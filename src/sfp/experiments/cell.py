@@ -83,8 +83,8 @@ class Cell:
     def _asked(self) -> dict[str, Any]:
         """All settings of the run, but those that depend on the suite."""
         method = METHODS[self.method]
-        method = as_another(method, self.match) if self.match else method
         method = with_several(method) if len(self.priors) > 1 else method
+        method = as_another(method, self.match) if self.match else method
         by_suite = method.by_suite.get(get_task(self.task).suite, {})
         own = {**STANDARD, **method.defaults, **by_suite}
         flat = _flat({**dict(self.settings), "steps": self.steps})

@@ -63,9 +63,10 @@ class Claim:
     def tested(self) -> str:
         if not self.better:
             return f"{self.worse} solves none"
+        if self.later:
+            return f"{self.better} sooner than {self.worse} + {self.later:,} steps"
         share = "" if self.share == 1.0 else f"{self.share:g} x "
-        margin = f", {self.later:,} steps later" if self.later else ""
-        return f"{self.better} > {share}{self.worse}{margin}"
+        return f"{self.better} > {share}{self.worse}"
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,7 @@ def _claim(entry: dict[str, Any]) -> Claim:
             f"{len(against)}."
         )
     later = entry.get("later", 0)
-    if not isinstance(later, int) or later < 0 or (later and named != "time"):
+    if type(later) is not int or later < 0 or (later and named != "time"):
         raise SfpError(
             f"expected later as a number of steps, of time, received {later!r}."
         )

@@ -189,12 +189,15 @@ def _solved_curve(group: Group) -> Curve | None:
     if not lines:
         return None
     steps = np.unique(np.concatenate([own for own, _ in lines.values()]))
-    rows = [
-        values[np.maximum(np.searchsorted(own, steps, side="right") - 1, 0)]
-        for own, values in lines.values()
-    ]
+    rows = [stay(line, steps) for line in lines.values()]
     found = Estimate(np.mean(rows, axis=0), None, None, len(rows))
     return Curve(group.label, steps, found, {})
+
+
+def stay(line: Line, steps: np.ndarray) -> np.ndarray:
+    """The values of a run at these steps; one that has ended stays as it was."""
+    own, values = line
+    return values[np.maximum(np.searchsorted(own, steps, side="right") - 1, 0)]
 
 
 def _smoothed(values: np.ndarray, protocol: Protocol) -> np.ndarray:

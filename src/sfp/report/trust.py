@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Float
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from sfp.exploration.figures import COLOURS
 from sfp.report.comparison import Comparison
-from sfp.report.groups import DRAWN, Curve
+from sfp.report.groups import DRAWN, Group, stay
 
 POLICY = "#dddddd"
 
@@ -16,50 +17,51 @@ POLICY = "#dddddd"
 def trust_figure(found: Comparison) -> Figure | None:
     """λ of every prior, one upon the other; the rest is the policy's.
 
-    A row per mixture, a column per task: means over seeds. None without several priors.
+    A row per mixture, a column per task: means over seeds, of which those that have
+    ended stay as they were. None without several priors.
     """
-    drawn = {
-        (curve.label, task): _priors(found, curve.label, task)
-        for task in found.tasks
-        for curve in found.panels.get((task, "prior-1"), [])
-    }
-    if not drawn:
+    groups = [group for group in found.groups if group.lines("prior-1")]
+    if not groups:
         return None
-    labels = [one for one in found.labels if any(one == label for label, _ in drawn)]
-    tasks = [task for task in found.tasks if any(task == one for _, one in drawn)]
+    labels = [one for one in found.labels if any(one == g.label for g in groups)]
+    tasks = [task for task in found.tasks if any(task == g.task for g in groups)]
     size = 0.4 + 3.5 * len(tasks), 0.4 + 2.1 * len(labels)
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(len(labels), len(tasks), squeeze=False)
     for axis in axes.ravel():
         axis.set_axis_off()
-    for (label, task), curves in drawn.items():
-        axis = axes[labels.index(label), tasks.index(task)]
+    for group in groups:
+        axis = axes[labels.index(group.label), tasks.index(group.task)]
         axis.set_axis_on()
-        values = np.array([curve.found.value for curve in curves])
-        areas = np.vstack([values, 1.0 - values.sum(axis=0)])
-        colours = [*(COLOURS[k % len(COLOURS)] for k in range(len(curves))), POLICY]
-        names = [*_names(found, label, len(curves)), "policy"]
-        axis.stackplot(curves[0].x, areas, colors=colours, labels=names, lw=0)
-        axis.set(title=f"{label}: {task}", ylim=(0.0, 1.0), xlabel="environment steps")
+        steps, weights = weights_of(group)
+        areas = np.vstack([weights, 1.0 - weights.sum(axis=0)])
+        colours = [COLOURS[k % len(COLOURS)] for k in range(len(weights))]
+        names = [*_names(group, len(weights)), "policy"]
+        axis.stackplot(steps, areas, colors=[*colours, POLICY], labels=names, lw=0)
+        title = f"{group.label}: {group.task}"
+        axis.set(title=title, ylim=(0, 1), xlabel="environment steps", ylabel="weight")
         axis.margins(x=0.0)
         axis.title.set_fontsize(9)
         axis.xaxis.set_major_formatter(EngFormatter(sep=""))
         axis.legend(loc="center right", fontsize=7)
-    axes[0, 0].set_ylabel("weight")
     return figure
 
 
-def _priors(found: Comparison, label: str, task: str) -> list[Curve]:
-    """λ of every prior of a mixture, in order."""
-    panels = (found.panels.get((task, f"prior-{k}"), []) for k in DRAWN)
-    return [curve for panel in panels for curve in panel if curve.label == label]
+def weights_of(
+    group: Group,
+) -> tuple[Float[np.ndarray, " steps"], Float[np.ndarray, "priors steps"]]:
+    """The mean weight of every prior at every step that some run has logged."""
+    lines = [line for k in DRAWN if (line := group.lines(f"prior-{k}"))]
+    steps = np.unique(np.concatenate([own for own, _ in lines[0].values()]))
+    means = [
+        np.mean([stay(line, steps) for line in one.values()], axis=0) for one in lines
+    ]
+    return steps, np.array(means)
 
 
-def _names(found: Comparison, label: str, count: int) -> list[str]:
+def _names(group: Group, count: int) -> list[str]:
     """What the priors are called, if all runs of a mixture agree."""
-    runs = [run for group in found.groups if group.label == label for run in group.runs]
-    told = {tuple(run.config.get("priors") or ()) for run in runs}
+    told = {tuple(run.config.get("priors") or ()) for run in group.runs}
     names = told.pop() if len(told) == 1 else ()
-    return (
-        list(names) if len(names) == count else [f"prior {k + 1}" for k in range(count)]
-    )
+    usual = [f"prior {k + 1}" for k in range(count)]
+    return list(names) if len(names) == count else usual

@@ -53,16 +53,17 @@ class Checkpoints:
             if path.name.removeprefix("step-").isdecimal()
         )
 
-    def whole(self, state: Any = ()) -> bool:
+    def whole(self, state: Any = None) -> bool:
         """Whether networks and numbers of one that is there can be read.
 
-        The networks must be those of `state`: another version may have others.
+        The networks must be those of a `state`: another version may have others.
         """
         for step in self.steps():
             with contextlib.suppress(SfpError, OSError, ValueError):
                 self.meta(step)
                 file = self.folder / f"step-{step:09d}" / "state.safetensors"
-                check_part(file, {"state": state})
+                if state is not None:
+                    check_part(file, "state", state)
                 return True
         return False
 

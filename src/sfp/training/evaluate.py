@@ -125,7 +125,7 @@ def evaluate_policy(
 
     def watch(obs: Obs) -> None:
         if film and next(steps) % every == 0:
-            film(_beside(_image(env, task), obs.image))
+            film(_beside(render(env, task), obs.image))
         progress()
 
     result = evaluate(environment, trained.controller, episodes, watch=watch)
@@ -145,7 +145,8 @@ def _beside(picture: Image, seen: np.ndarray) -> UInt8[np.ndarray, "height wider
     return np.concatenate([picture, between, frame[rows][:, columns]], axis=1)
 
 
-def _image(env: gym.Env, task: str) -> Image:
+def render(env: gym.Env, task: str) -> Image:
+    """A picture of the environment as it is, or one line why there is none."""
     try:
         image = np.asarray(env.render())
     except Exception as error:  # it is not our code: it may raise anything

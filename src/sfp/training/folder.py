@@ -73,7 +73,7 @@ def held_method(folder: Path) -> str | None:
 
 
 def check_config(
-    folder: Path, asked: dict[str, Any], *, extend: bool = False, state: Any = ()
+    folder: Path, asked: dict[str, Any], *, extend: bool = False, state: Any = None
 ) -> None:
     """Write what was asked for, or refuse if it is not what the folder holds.
 
@@ -131,7 +131,8 @@ def _check_end(
 
     checkpoints = Checkpoints(folder / "checkpoint")
     reached = max(checkpoints.steps(), default=0)
-    if (folder / FINISHED).is_file() and not checkpoints.whole(state):
+    begun = (folder / FINISHED).is_file() or checkpoints.steps()
+    if begun and not checkpoints.whole(state):
         raise SfpError(
             f"{folder} holds a run without a checkpoint that is whole and of this "
             "version: it cannot go on beyond its end. Choose another --out."

@@ -188,8 +188,8 @@ def train(
     check_priors(priors, environment)
     if data is not None:
         data = fitting_recordings(data, method, chosen, environment)
-    usual = as_another(chosen, match) if match else chosen
-    usual = with_several(usual) if len(priors) > 1 else usual
+    usual = with_several(chosen) if len(priors) > 1 else chosen
+    usual = as_another(usual, match) if match else usual
     given = Settings(schedule, networks, mixture)
     filled = fill(given, method, usual, environment, preset)
     told = differences(given, filled, method, environment, preset)
@@ -224,7 +224,7 @@ def train(
         act = partial(_run, run, made, places, several, replay, listeners, note)
         if out is None:
             return act(None, progress)
-        state = jax.eval_shape(made.init, jax.random.key(0)) if extend else ()
+        state = jax.eval_shape(made.init, jax.random.key(0)) if extend else None
         check = partial(check_config, asked=asdict(run), extend=extend, state=state)
         going = resume or extend
         return _in_folder(Path(out), run, check, act, progress, resume=going)

@@ -20,11 +20,16 @@ Film = Callable[[Image], None]
 RATE = 30
 
 
+def check_video(path: Path) -> None:
+    """Refuse a file that is none of the videos that can be written."""
+    if path.suffix not in (".mp4", ".gif", ".webp"):
+        raise SfpError(f"expected a .mp4, .gif or .webp, received {path}.")
+
+
 @contextlib.contextmanager
 def filming(path: Path) -> Iterator[Film]:
     """Yield what takes frames; the video is there, whole, when the block succeeds."""
-    if path.suffix not in (".mp4", ".gif", ".webp"):
-        raise SfpError(f"expected a .mp4, .gif or .webp, received {path}.")
+    check_video(path)
     make = _mp4 if path.suffix == ".mp4" else _moving_picture
     with atomic_file(path) as draft, make(draft) as film:
         yield film
@@ -33,12 +38,18 @@ def filming(path: Path) -> Iterator[Film]:
 @contextlib.contextmanager
 def _moving_picture(path: Path) -> Iterator[Film]:
     frames: list[Picture.Image] = []
-    yield lambda frame: frames.append(Picture.fromarray(frame).quantize(64))
+
+    def film(frame: Image) -> None:
+        picture = Picture.fromarray(frame)
+        frames.append(picture if path.suffix == ".webp" else picture.quantize(64))
+
+    yield film
     if not frames:
         raise SfpError("there are no frames to write.")
     first, *others = frames
     duration = round(1000 / RATE)
-    first.save(path, save_all=True, append_images=others, duration=duration, loop=0)
+    moving = {"save_all": True, "append_images": others, "loop": 0}
+    first.save(path, **moving, duration=duration, quality=60)  # which a GIF ignores
 
 
 @contextlib.contextmanager
