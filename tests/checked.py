@@ -5,4 +5,5 @@ The grid, the reports and the command line have none, and checked calls are slow
 
 STAGES = ("nets", "noise", "envs", "data", "priors")
 STAGES += ("exploration", "agents", "training")
-CHECKED = [*(f"sfp.{stage}" for stage in STAGES), "sfp.report.html.film"]
+FILMS = ("sfp.report.html.film", "sfp.report.abreast", "sfp.report.trust")
+CHECKED = [*(f"sfp.{stage}" for stage in STAGES), *FILMS]
