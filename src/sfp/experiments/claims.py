@@ -78,6 +78,7 @@ def _either(text: str, *pairs: tuple[str, str]) -> tuple[Claim, ...]:
 
 
 WHERE: tuple[Where, ...] = ("training", "downstream")
+MEASURES: tuple[Measure, ...] = ("final", "time")
 SEES_STATE = ("parrot-state", "state", "state-action")
 
 CLAIMS: dict[str, tuple[Claim, ...]] = {
@@ -295,6 +296,14 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
             ("SFP-quick with memory beats the paper's SFP with one action", ("sfp",)),
         )
         for cell in cells
+    )
+    + tuple(
+        Claim(
+            "(not in the paper) the mixture adds to the prior's warm-up",
+            *("quick-10", "warm-10"),
+            measure=measure,
+        )
+        for measure in MEASURES
     ),
     "biased": (
         Claim(

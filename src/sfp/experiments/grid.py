@@ -282,6 +282,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "quick-10": "SFP-quick, 10 actions",
             "sfp-quick": "SFP-quick, 1 action",
             "sfp": "SFP, 1 action",
+            "warm-10": "SAC-warm, 10 actions, its schedule",
             "sac-quick": "SAC, its schedule",
             "sac-pink-quick": "SAC-pink, its schedule",
             "sac": "SAC",

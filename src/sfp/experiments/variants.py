@@ -103,6 +103,7 @@ VARIANTS: dict[str, Variant] = {
     # what a prior remembers of a gait
     "quick-32": Variant(QUICK, {"model": "memory", "past_actions": 32}),
     "quick-10": Variant(QUICK, {"past_actions": 10}),
+    "warm-10": Variant("sac-warm", {"past_actions": 10}, match=QUICK),
     # from images, with half the updates: with them, an update costs six times as much
     "sfp-half": Variant("sfp", {}, settings=HALF),
     "sac-half": Variant("sac", settings=HALF),
