@@ -16,14 +16,17 @@ import jax
 import numpy as np
 
 import sfp
+from sfp.agents.base import Agent
 from sfp.agents.sac import SAC
+from sfp.agents.sfp import SFP
 from sfp.cli.console import show
-from sfp.config import Networks, Schedule
+from sfp.config import Mixture, Networks, Schedule
 from sfp.envs.adapter import Environment, make_env
 from sfp.envs.vector import Alone
 from sfp.exploration.family import Correlated, Explorer, Uniform
 from sfp.exploration.prior import PriorWarmup
 from sfp.noise.processes import Colored, OrnsteinUhlenbeck, Zeta
+from sfp.observation import Spec
 from sfp.priors.base import unit_prior
 from sfp.progress import progress, say_line
 from sfp.report.tables import save_csv
@@ -33,6 +36,16 @@ MAZES = tuple(f"maze:seed={seed},size=medium" for seed in range(1000, 1004))
 TASKS = ("maze", "corridor", *MAZES)
 TINY = Networks(width=1, depth=1)
 """Of networks that have no part in this."""
+
+
+def agent_of(name: str, prior: str, spec: Spec) -> Agent:
+    """Who acts: several priors, a toss per episode for one of them, or an explorer."""
+    kind, _, told = name.partition(":")
+    if kind == "prior" and "+" in told:
+        priors = tuple(unit_prior(sfp.load_prior(each)) for each in told.split("+"))
+        mixture = Mixture(commit=0.0, bank=0, mixing_width=1, mixing_depth=1)
+        return SFP(spec, priors, networks=TINY, mixture=mixture)
+    return SAC(spec, networks=TINY, explorer=explorer(name, prior))
 
 
 def explorer(name: str, prior: str) -> Explorer:
@@ -54,20 +67,20 @@ def explorer(name: str, prior: str) -> Explorer:
 
 
 def first_reward(
-    environment: Environment, acts: Explorer, frontier: int, seed: int, limit: int
+    environment: Environment, agent: Agent, frontier: int, seed: int, limit: int
 ) -> int | None:
     """The step of the first reward, if there is one."""
     schedule = Schedule(
         steps=limit, warmup=limit, capacity=limit + limit // 10 + 100, frontier=frontier
     )
-    agent = SAC(environment.spec, networks=TINY, explorer=acts)
     replay = agent.replay(schedule, environment)
     key = jax.random.key(seed)
+    actor = agent.actor(agent.init(key))
     rollout = Rollout(
         Alone(environment), agent, replay, seed=seed, key=key, schedule=schedule
     )
     while rollout.first_reward is None and rollout.step < limit:
-        rollout.explore((), schedule.iteration)
+        rollout.explore(actor, schedule.iteration)
     return rollout.first_reward
 
 
@@ -88,7 +101,8 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def main() -> None:
     options = argparse.ArgumentParser(description="First rewards.")
     options.add_argument("--tasks", nargs="+", default=TASKS)
-    names = "prior (or prior:PRIOR), uniform, pink:EXPONENT, ou:THETA, zeta:LONGEST"
+    names = "prior (or prior:PRIOR, or several: prior:PRIOR+PRIOR), uniform, "
+    names += "pink:EXPONENT, ou:THETA, zeta:LONGEST"
     options.add_argument("--explorers", nargs="+", default=["prior"], help=names)
     options.add_argument("--prior", default="room")
     options.add_argument("--frontier", type=int, nargs="+", default=[0, 50])
@@ -102,12 +116,12 @@ def main() -> None:
         for task in given.tasks:
             environment = Environment(make_env(task), task)
             for name in given.explorers:
-                acts = explorer(name, given.prior)
+                agent = agent_of(name, given.prior, environment.spec)
                 for frontier in given.frontier:
                     kind = {"task": task, "explorer": name, "frontier": frontier}
                     for seed in range(given.seed, given.seed + given.runs):
                         at = first_reward(
-                            environment, acts, frontier, seed, given.limit
+                            environment, agent, frontier, seed, given.limit
                         )
                         told = {"seed": seed, "first_reward": at, "limit": given.limit}
                         rows.append(kind | told)

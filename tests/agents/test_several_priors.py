@@ -8,7 +8,8 @@ import pytest
 from probes import Once, explored, linear_prior, plain, random_batch
 from sfp.agents.base import Turn
 from sfp.agents.losses import CHOICE, several_loss
-from sfp.agents.sfp import EVEN, SFP
+from sfp.agents.mixing import EVEN
+from sfp.agents.sfp import SFP
 from sfp.config import Mixture, Networks
 from sfp.observation import Spec
 
@@ -31,18 +32,18 @@ def actor_of(agent):
 def test_the_first_shares_sum_to_the_start_and_are_equal(count):
     agent = make([linear_prior(0.1 * i) for i in range(count)])
     net = agent.init(jax.random.key(0)).mixing
-    shares = agent.weights(net.biases[-1])
+    shares = agent.mixing.weights(net.biases[-1])
     np.testing.assert_allclose(shares, 0.95 / count, rtol=1e-5)
 
 
 def test_lambda_is_the_papers_sigmoid_times_the_shares_of_priors():
-    one = make([linear_prior()]).weights(jnp.array([0.7]))
+    one = make([linear_prior()]).mixing.weights(jnp.array([0.7]))
     np.testing.assert_allclose(one, [jax.nn.sigmoid(0.7)], rtol=1e-6)
     logits = np.array([[0.7, -1.0, 0.5], [-800.0, 900.0, 0.0]], np.float32)
     shares = 0.9 * np.exp([-1.0, 0.5]) / np.exp([-1.0, 0.5]).sum() + 0.05
     expected = [shares / (1.0 + np.exp(-0.7)), [0.0, 0.0]]
     for array in (logits, jnp.asarray(logits)):
-        np.testing.assert_allclose(make().weights(array), expected, rtol=1e-5)
+        np.testing.assert_allclose(make().mixing.weights(array), expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("trust", [3.0, -6.0])
@@ -54,7 +55,7 @@ def test_trust_is_learned_as_of_one_prior_and_shares_whatever_the_trust_is(trust
     agent, q_prior = make(), np.array([2.0, 5.0])
 
     def loss(logits):
-        weights, shares = agent.weights(logits), agent.shares(logits)
+        weights, shares = agent.mixing.weights(logits), agent.mixing.shares(logits)
         q = jnp.array([q_prior], jnp.float32)
         return several_loss(weights.sum(1), shares, q, jnp.ones(1))
 
@@ -85,7 +86,7 @@ def test_shares_are_learned_from_goals_given_in_hindsight_too():
     agent, q = make(), jnp.array([[2.0, 5.0], [4.0, 1.0]])
 
     def loss(logits, counted):
-        weights, shares = agent.weights(logits), agent.shares(logits)
+        weights, shares = agent.mixing.weights(logits), agent.mixing.shares(logits)
         return several_loss(weights.sum(1), shares, q, jnp.ones(2), counted)
 
     logits = jnp.zeros((2, 3))
@@ -162,7 +163,7 @@ def test_the_better_of_two_priors_gains_the_larger_share(value):
     for i in range(200):
         batch = replay.sample(np.random.default_rng(i), (32,))
         state, metrics = update(state, batch, jax.random.key(i))
-    good, bad = agent.weights(state.mixing(jnp.array([1.0])))
+    good, bad = agent.mixing.weights(state.mixing(jnp.array([1.0])))
     assert good > 0.8
     assert bad < 0.25 * good
     assert np.isfinite(float(metrics["losses/mixing"]))

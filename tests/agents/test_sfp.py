@@ -303,7 +303,7 @@ def test_lambda_begins_near_its_start_in_every_state():
     mixing = agent.init(jax.random.key(0)).mixing
     assert [w.shape for w in mixing.weights] == [(4, 128), (128, 128), (128, 1)]
     obs = jax.random.uniform(jax.random.key(1), (1000, 4))
-    values = jax.jit(lambda obs: agent.weights(mixing(obs)))(obs)
+    values = jax.jit(lambda obs: agent.mixing.weights(mixing(obs)))(obs)
     assert float(values.mean()) == pytest.approx(0.95, abs=0.01)
     assert float(jnp.abs(values - 0.95).max()) < 0.03
     assert float(mixing.biases[-1][0]) == pytest.approx(np.log(19.0))
@@ -316,14 +316,14 @@ def test_lambda_begins_near_its_start_in_every_state():
 def test_scaled_gradients_make_adam_plain_descent(gradient, step):
     """lr · 1e-9 / 1e-8 · g while |g| is small: linear, where Adam alone has signs."""
     agent = make(linear_prior())
-    adam, weight = agent.adam, jnp.zeros(1)
+    adam, weight = agent.mixing.optimiser, jnp.zeros(1)
     state, slope = adam.init(weight), jnp.full(1, gradient)
     for _ in range(5):
         moves, state = adam.update(slope, state)
         assert float(moves[0]) == pytest.approx(-0.01 * step, rel=0.01)
     huge, _ = adam.update(jnp.full(1, 1e6 * gradient), adam.init(weight))
     assert float(huge[0]) == pytest.approx(-0.01 * np.sign(gradient), rel=0.01)
-    unscaled = make(linear_prior(), mixing_gradient_scale=1.0).adam
+    unscaled = make(linear_prior(), mixing_gradient_scale=1.0).mixing.optimiser
     moves, _ = unscaled.update(slope, unscaled.init(weight))
     assert float(moves[0]) == pytest.approx(-0.01 * np.sign(gradient), rel=0.01)
 
@@ -531,7 +531,8 @@ def test_probe_lambda_is_a_function_of_the_state():
     )
     state = learn(agent, explored(Once(lambda state, action: state * action)))
     good, bad = (
-        float(agent.weights(state.mixing(jnp.array([o])))[0]) for o in (1.0, -1.0)
+        float(agent.mixing.weights(state.mixing(jnp.array([o])))[0])
+        for o in (1.0, -1.0)
     )
     assert good > 0.9
     assert bad < 0.1
@@ -544,9 +545,9 @@ def test_probe_with_the_papers_gradient_scale_lambda_hardly_moves_at_first():
         linear_prior(-0.8), obs=1, alpha=2.0, networks=PROBE, mixing_start=0.5, bank=0
     )
     obs = jnp.array([1.0])
-    start = float(agent.weights(agent.init(jax.random.key(0)).mixing(obs))[0])
+    start = float(agent.mixing.weights(agent.init(jax.random.key(0)).mixing(obs))[0])
     state = learn(agent, explored(Once(lambda _, action: action)))
-    end = float(agent.weights(state.mixing(obs))[0])
+    end = float(agent.mixing.weights(state.mixing(obs))[0])
     assert 0.002 < start - end < 0.03
 
 

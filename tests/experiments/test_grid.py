@@ -501,10 +501,20 @@ def test_gaits_compare_what_priors_remember(tmp_path):
         "quick-10": ("realnvp", 10),
         "sfp-quick": ("realnvp", 1),
         "sfp": ("realnvp", 1),
+        "warm-10": ("realnvp", 10),
     }
     held = json.loads(write_manifest(tmp_path, plan, {}).read_text())
     assert {tuple(claim["tasks"]) for claim in held["claims"]} == {("halfcheetah",)}
-    assert {claim["better"] for claim in held["claims"]} == {"SFP-quick, 32 actions"}
+    quick, warm = "SFP-quick, {} actions", "SAC-warm, 10 actions, its schedule"
+    assert {claim["better"] for claim in held["claims"]} == {
+        quick.format(32),
+        quick.format(10),
+    }
+    beside = [claim for claim in held["claims"] if claim["worse"] == warm]
+    assert [(c["better"], c["measure"]) for c in beside] == [
+        (quick.format(10), "final"),
+        (quick.format(10), "time"),
+    ]
 
 
 def test_claims_of_locomotion_are_about_disturbed_tasks_or_others(tmp_path):

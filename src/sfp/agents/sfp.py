@@ -7,7 +7,6 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,30 +17,26 @@ from sfp.agents.base import Decision, Keys, Memory, Metrics, Turn, make_replay
 from sfp.agents.controller import Controller, Greedy
 from sfp.agents.losses import (
     Values,
+    Weights,
     best_value,
     choose,
     expected_value,
-    mixing_loss,
-    several_loss,
     td_target,
 )
-from sfp.agents.sac import SAC, Ahead, Features, SACState, descend, min_q, sample
-from sfp.config import Mixture, Networks, Schedule, settle
+from sfp.agents.mixing import Mixing
+from sfp.agents.sac import SAC, Ahead, Features, SACState, min_q, sample
+from sfp.agents.tosses import Tosses, among, whose
+from sfp.config import Mixture, Networks, Schedule
 from sfp.data.batch import Batch
 from sfp.data.replay import EpisodeReplay
 from sfp.envs.adapter import Environment
 from sfp.nets.mlp import MLP
-from sfp.nets.namespace import namespace
 from sfp.nets.policy import Policy, shaken_action
 from sfp.observation import Obs, Spec
 from sfp.priors.base import Prior
 from sfp.priors.sampler import Sampler
 
-Weights = Float[Array, "batch priors"]
 Proposals = Float[Array, "batch priors dims"]
-
-EVEN = 0.1
-"""Of several priors' weight, what they share evenly: none is ever written off."""
 
 
 def prior_column(k: int, what: str = "") -> str:
@@ -69,10 +64,6 @@ class Actor(NamedTuple):
 class SFP:
     """SAC, mixed with priors as far as Λ(s) trusts them.
 
-    Λ(s) says how far the priors are trusted, by a sigmoid as in the paper, and with K
-    priors which of them: λ_k = σ(t) w_k, where the shares w are a softmax, but for a
-    tenth that all have alike.
-
     Attributes:
         spec: sizes of observations and actions.
         priors: π̄_1 to π̄_K, in scaled actions (see `unit_prior`).
@@ -92,6 +83,11 @@ class SFP:
     def sac(self) -> SAC:
         """The learner that the priors are mixed into."""
         return SAC(self.spec, self.alpha, self.networks)
+
+    @cached_property
+    def mixing(self) -> Mixing:
+        """Λ, and how it learns."""
+        return Mixing(self.components, self.mixture, self.sac.adam)
 
     @property
     def bank(self) -> int:
@@ -129,25 +125,12 @@ class SFP:
             self, schedule, environment, bank=bank, priors=self.components
         )
 
-    @property
-    def adam(self) -> optax.GradientTransformation:
-        """Λ's optimiser."""
-        scale = settle(self.mixture, {}).mixing_gradient_scale
-        assert scale is not None
-        return optax.chain(optax.scale(scale), self.sac.adam)
-
     def init(self, key: PRNGKeyArray) -> SFPState:
-        """SAC's networks from the same key; Λ's weights sum to `mixing_start`."""
-        mixture, count, sac = self.mixture, len(self.priors), self.sac.init(key)
+        """SAC's networks from the same key, and Λ."""
+        sac = self.sac.init(key)
         features = sac.policy.net.weights[0].shape[0]
-        outputs = 1 if count == 1 else 1 + count
-        sizes = [features, *[mixture.mixing_width] * mixture.mixing_depth, outputs]
         # SAC splits its three keys from `key`, and they are its folds 0, 1 and 2.
-        net = MLP(sizes, key=jax.random.fold_in(key, 3))
-        odds = mixture.mixing_start / (1.0 - mixture.mixing_start)
-        bias = jnp.zeros(outputs, jnp.float32).at[0].set(jnp.log(odds))
-        net = eqx.tree_at(lambda net: net.biases[-1], net, bias)
-        return SFPState(sac, net, self.adam.init(net))  # pyright: ignore[reportArgumentType]
+        return SFPState(sac, *self.mixing.init(jax.random.fold_in(key, 3), features))
 
     def prepare(self, state: SFPState, key: PRNGKeyArray) -> SFPState:
         """The prior has been learned already."""
@@ -160,27 +143,17 @@ class SFP:
     def begin(self, rng: np.random.Generator) -> Memory:
         """H_0: consecutive actions from the data of each prior; no toss is kept yet."""
         seeds = [p.conditioning.begin(p.seeds, rng) for p in self.priors]
-        toss = np.full(1, np.nan) if self._keeps_tosses else ()
-        return Memory(np.concatenate(seeds), toss)
+        return Memory(np.concatenate(seeds), self._tosses.begin())
 
     def act(self, actor: Actor, memory: Memory, turn: Turn) -> tuple[Decision, Memory]:
         """Algorithm 1, lines 7, 8 and 10; the warm-up takes priors only."""
         features, rng = actor.encoder(turn.obs), turn.rng
-        weights = np.atleast_1d(np.asarray(self.weights(actor.mixing(features))))
-        toss = memory.explorer
-        if turn.phase == "train":
-            coin, toss = self._toss(toss, rng)
-            who = self._who(weights, coin)
-        elif len(weights) == 1:
-            who = 0
-        else:  # a coin below 1 falls to a prior, whatever rounding does
-            coin, toss = self._toss(toss, rng)
-            alone = (
-                weights / weights.sum()
-                if weights.any()
-                else np.full_like(weights, 1.0 / len(weights))
-            )
-            who = min(self._who(alone, coin), len(weights) - 1)
+        logits = actor.mixing(features)
+        weights = np.atleast_1d(np.asarray(self.mixing.weights(logits)))
+        toss, who = memory.explorer, 0
+        if turn.phase == "train" or len(weights) > 1:
+            coin, toss = self._tosses.toss(toss, rng)
+            who = (whose if turn.phase == "train" else among)(weights, coin)
         proposals: dict[int, np.ndarray] = {}
         if turn.given is not None:
             who, action = len(self.priors), turn.given
@@ -229,25 +202,6 @@ class SFP:
             made.append(jax.vmap(often)(keys, contexts))
         return jnp.concatenate(made, axis=-1)
 
-    def weights(self, logits: Any) -> Any:
-        """λ_1 to λ_K from Λ's output; the rest is the policy's. NumPy or JAX."""
-        count = len(self.priors)
-        if self.mixture.mixing_fixed is not None:
-            xp = namespace(logits)
-            each, shape = self.mixture.mixing_fixed / count, (*logits.shape[:-1], count)
-            return xp.full(shape, each, None if xp is np else xp.float32)
-        if count == 1:
-            return _sigmoid(logits)
-        return _sigmoid(logits[..., :1]) * self.shares(logits)
-
-    @staticmethod
-    def shares(logits: Any) -> Any:
-        """What each of several priors has of their weight, from Λ's output."""
-        which = logits[..., 1:]
-        power = namespace(which).exp(which - which.max(axis=-1, keepdims=True))
-        best = power / power.sum(axis=-1, keepdims=True)
-        return (1.0 - EVEN) * best + EVEN / which.shape[-1]
-
     def update(
         self, state: SFPState, batch: Batch, key: PRNGKeyArray
     ) -> tuple[SFPState, Metrics]:
@@ -261,7 +215,7 @@ class SFP:
         ahead = self.sac.look_ahead(state.sac, batch.next_obs)
         target = self._target(state, batch, ahead, next_proposal, keys)
         sac, critic_metrics, features = self.sac.learn_critics(state.sac, batch, target)
-        mixing = self._weights(state.mixing, features).sum(axis=1)
+        mixing = self.mixing.of(state.mixing, features).sum(axis=1)
         sac, policy_metrics, q_policy = self.sac.learn_policy(
             sac,
             features,
@@ -292,7 +246,7 @@ class SFP:
     ) -> Values:
         """y, with ã' from the mixture at s_{t+n}."""
         sac = state.sac
-        weights = self._weights(state.mixing, ahead.features)
+        weights = self.mixing.of(state.mixing, ahead.features)
         action, log_prob = sample(sac.policy, keys.target, ahead.features)
         kind = self.mixture.td_value
         if kind == "policy":
@@ -326,32 +280,20 @@ class SFP:
         q_policy: Values,
         counted: Values | None,
     ) -> tuple[SFPState, Metrics]:
-        """Λ towards whichever of priors and policy the critics prefer."""
-
-        def loss(net):
-            weights = self._weights(net, features)
-            if self.components == 1 or self.mixture.mixing_fixed is not None:
-                return mixing_loss(weights, q_prior, q_policy, counted), weights
-            trust, shares = weights.sum(axis=1), self.shares(jax.vmap(net)(features))
-            return several_loss(trust, shares, q_prior, q_policy, counted), weights
-
-        (value, weights), gradient = jax.value_and_grad(loss, has_aux=True)(
-            state.mixing
+        """Λ, and what is logged of it."""
+        learned = self.mixing.learn(
+            state.mixing, state.mixing_adam, features, (q_prior, q_policy), counted
         )
-        net, adam = descend(self.adam, gradient, state.mixing_adam, state.mixing)
         metrics = {
-            "losses/mixing": value,
+            "losses/mixing": learned.loss,
             "losses/q_prior_minus_policy": (q_prior - q_policy[:, None]).mean(),
-            "mixing/replay": weights.sum(axis=1).mean(),
+            "mixing/replay": learned.weights.sum(axis=1).mean(),
         }
         if self.components > 1:
             for k in range(self.components):
                 better = (q_prior[:, k] - q_policy).mean()
                 metrics[prior_column(k, "q_minus_policy")] = better
-        return state._replace(mixing=net, mixing_adam=adam), metrics
-
-    def _weights(self, net: MLP, features: Features) -> Weights:
-        return jax.vmap(lambda one: self.weights(net(one)))(features)
+        return state._replace(mixing=learned.net, mixing_adam=learned.adam), metrics
 
     def _values(
         self, critics: Any, features: Features, proposals: Proposals
@@ -362,27 +304,10 @@ class SFP:
         ]
         return jnp.stack(made, axis=1)
 
-    @property
-    def _commit(self) -> float:
-        """Steps per toss in the mean; 0 is a whole episode."""
-        return 1.0 if self.mixture.commit is None else self.mixture.commit
-
-    @property
-    def _keeps_tosses(self) -> bool:
-        return self._commit != 1.0
-
-    def _toss(self, kept: Any, rng: np.random.Generator) -> tuple[float, Any]:
-        """The coin in [0, 1), and what to remember of it."""
-        if not self._keeps_tosses:
-            return rng.random(), kept
-        ends = bool(self._commit) and rng.random() < 1.0 / self._commit
-        coin = rng.random() if ends or np.isnan(kept[0]) else float(kept[0])
-        return coin, np.full(1, coin)
-
-    @staticmethod
-    def _who(weights: np.ndarray, coin: float) -> int:
-        """Which component acts: the number of a prior, or K for the policy."""
-        return int(np.searchsorted(np.cumsum(weights), coin, side="right"))
+    @cached_property
+    def _tosses(self) -> Tosses:
+        commit = self.mixture.commit
+        return Tosses() if commit is None else Tosses(commit)
 
     @cached_property
     def _parts(self) -> list[slice]:
@@ -419,10 +344,3 @@ class SFP:
             keys = jax.random.split(own, len(states))
             made.append(jax.vmap(prior.sample)(keys, contexts))
         return jnp.stack(made, axis=1)
-
-
-def _sigmoid(logits: Any) -> Any:
-    if namespace(logits) is np:
-        with np.errstate(over="ignore"):  # far below 0, λ is 0
-            return 1.0 / (1.0 + np.exp(-logits))
-    return jax.nn.sigmoid(logits)
