@@ -20,6 +20,8 @@ OTHERS = [
     {"prior": "b", "priors": ["room", "pink"]},
     {"prior": "c", "priors": ["room", "state"]},
     {"prior": "d", "priors": ["room", "state"]},
+    {"prior": "e", "priors": ["room"]},
+    {"prior": "f", "priors": None},
 ]
 
 
@@ -70,7 +72,8 @@ def test_a_run_tells_of_every_prior_and_of_the_mixture(tmp_path):
     others = [replace(record, settings=record.settings | more) for more in OTHERS]
     labels = [run.label for run in tell_apart([record, *others])]
     assert labels[:2] == ["sfp prior=prior 1 + uniform", "sfp prior=room + pink"]
-    assert labels[2:] == ["sfp prior=c", "sfp prior=d"]  # one name for two
+    assert labels[2:4] == ["sfp prior=c", "sfp prior=d"]  # one name for two
+    assert labels[4:] == ["sfp prior=room", "sfp prior=f"]  # of old, it had no name
     for other in ([own, "ou"], ["uniform", own], own):
         with pytest.raises(SfpError, match=r"a run with other settings .*prior"):
             sfp.train(maze(), prior=other, resume=True, **options)
@@ -87,3 +90,13 @@ def test_a_grid_gives_every_prior_to_its_run(tmp_path):
     assert words[1][4:8] == ("--prior", "room", "--prior", "pink")
     assert jobs[2].needs == (jobs[1].name,)
     assert jobs[3].needs == ()
+
+
+@pytest.mark.slow
+def test_a_run_knows_what_its_prior_is_called(tmp_path):
+    for folder, prior in (("named", "pink"), ("made", make_prior())):
+        sfp.train(maze(), prior=prior, out=tmp_path / folder, **SHORT)
+    named, made = (read_run(tmp_path / name) for name in ("named", "made"))
+    assert named.config["priors"] == ["pink"]
+    labels = [run.label for run in tell_apart([named, made])]
+    assert labels == ["sfp prior=pink", "sfp prior=the prior"]

@@ -311,7 +311,7 @@ def _oddities(group: Group) -> list[str]:
             "but not counted."
         )
     names = group.runs[0].settings.get("priors")
-    if isinstance(names, list):
+    if isinstance(names, list) and len(names) > 1:
         told = ", ".join(f"prior {k} is {name}" for k, name in enumerate(names, 1))
         found.append(f"{name}: {told}.")
     for run in group.runs:

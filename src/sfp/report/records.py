@@ -298,12 +298,12 @@ def _told(run: RunRecord) -> dict[str, Any]:
 
 
 def _priors(run: RunRecord) -> str:
-    """What several priors are called."""
+    """What its priors are called."""
     return " + ".join(map(str, run.settings.get("priors") or ()))
 
 
 def _variant(run: RunRecord, names: Sequence[str], clear: Set[str]) -> str:
-    """Several priors go by their names where `clear` says that these tell them."""
+    """Priors go by their names where `clear` says that these tell them apart."""
     held, priors = _told(run), _priors(run)
     if priors and priors in clear:
         held["prior"] = priors

@@ -86,8 +86,8 @@ class Run:
         env: what the task's name does not say of the environment.
         beside: fingerprint of the states beside the recorded actions, if any.
         reward_threshold: of the environment's spec.
-        priors: what several priors are called, in the order of their numbers in the
-            tables; their fingerprints tell them apart.
+        priors: what they are called, in the order of their numbers in the tables; their
+            fingerprints tell them apart.
     """
 
     task: str
@@ -217,7 +217,7 @@ def train(
         env=identify(places.env) or None,
         beside=_beside(data) if data is not None else None,
         reward_threshold=environment.reward_threshold,
-        priors=short_names(priors) if len(priors) > 1 else None,
+        priors=short_names(priors) or None,
     )
     replay = make_lanes(made, schedule, environment, method)
     with places.opened(schedule.envs, vector) as several:
