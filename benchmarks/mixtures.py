@@ -4,8 +4,10 @@
 
 They are printed, and written as mixtures.md beside the tables of `sfp report`: runs of
 `sfp-quick` with two priors, against those with the state-free prior alone
-(results/sooner/runs.csv). p is one-sided, of a permutation test on Gehan's scores of
-the censored times, corrected for the rows of the table (Holm).
+(results/sooner/runs.csv), by what a toss is for (results/several/learning), what does
+and does not make them late on `corridor` (causes.csv), and how long they wait for a
+reward (waits.csv). p is one-sided, of a permutation test on Gehan's scores of the
+censored times, corrected for the rows of the table (Holm).
 """
 
 import csv
@@ -18,7 +20,8 @@ from sfp.report.permutation import gehan_scores, judge, permutation_test
 from sfp.report.times import Times, find_times
 
 RESULTS = Path(__file__).parent.parent / "results"
-MADE = RESULTS / "several" / "mixtures"
+SEVERAL = RESULTS / "several"
+MADE = SEVERAL / "mixtures"
 ALONE, LATE = "sfp-quick", 4_000
 BESIDE = {
     "state-free and behavioural": "`room` and `room-state`",
@@ -26,12 +29,23 @@ BESIDE = {
     "state-free and pink": "`room` and `pink`",
 }
 TASKS = ("maze", "corridor")
+EPISODE = "state-free and behavioural"
+TOSSES = {
+    EPISODE: "episode",
+    f"{EPISODE}, 10 steps a toss": "10 steps",
+    f"{EPISODE}, a step a toss": "step",
+}
 
 
 def main() -> None:
-    text = f"{times()}\n\n{weights()}\n"
+    text = tables()
     (MADE / "mixtures.md").write_text(text, encoding="utf-8")
     print(text, end="")
+
+
+def tables() -> str:
+    """All of them, in the order of the page."""
+    return "\n\n".join([times(), weights(), tosses(), causes(), waits()]) + "\n"
 
 
 def times() -> str:
@@ -86,6 +100,71 @@ def weights() -> str:
             rows.append([task, said, middle, each, f"{below} of {len(shares)}"])
     head = ["task", "priors", "weight of the second / of `room` when solved, median"]
     return table([*head, "seed by seed", "below a quarter"], rows)
+
+
+def tosses() -> str:
+    """When tasks were solved, by what a toss is for."""
+    rows = _read(MADE / "summary.csv") + _read(SEVERAL / "learning" / "summary.csv")
+    found = {(t.task, t.label): t for t in find_times(rows, "")}
+    kept = [found[task, EPISODE].each for task in TASKS]
+    others = [label for label in TOSSES if label != EPISODE]
+    tests = [
+        permutation_test(*gehan_scores(kept, [found[t, label].each for t in TASKS]))
+        for label in others
+    ]
+    ruled = dict(zip(others, zip(tests, judge(tests), strict=True), strict=True))
+    made = []
+    for label, said in TOSSES.items():
+        p, verdict = "-", "-"
+        if label in ruled:
+            test, (verdict, corrected, _) = ruled[label]
+            p = f"{test.more:.2g} ({corrected:.2g})"
+        cells = [
+            cell
+            for task in TASKS
+            for cell in (
+                f"{found[task, label].solved} of {len(found[task, label].each)}",
+                f"{found[task, label].median:,.0f}",
+                found[task, label].listed,
+            )
+        ]
+        made.append([said, *cells, p, verdict])
+    head = [
+        f"`{task}`, {what}"
+        for task in TASKS
+        for what in ("solved", "median", "thousand steps, seed by seed")
+    ]
+    return table(["a toss per", *head, "p (Holm)", "an episode is sooner"], made)
+
+
+def causes() -> str:
+    """What `corridor` takes with one prior and with two, and with which changes."""
+    kin: dict[str, list[dict[str, str]]] = {}
+    for row in _read(SEVERAL / "causes.csv"):
+        kin.setdefault(row["variant"], []).append(row)
+    rows = []
+    for variant, runs in kin.items():
+        first, solved = (
+            ", ".join(f"{int(run[name]):,}" for run in runs)
+            for name in ("first_reward", "solved_at")
+        )
+        after = (int(run["solved_at"]) - int(run["first_reward"]) for run in runs)
+        rows.append([variant, first, solved, f"{np.median(list(after)):,.0f}"])
+    head = ["priors", "first reward", "solved at", "from there to solved, median"]
+    return table(head, rows)
+
+
+def waits() -> str:
+    """How long priors wait for their first reward, without learning."""
+    kin: dict[tuple[str, str], list[int]] = {}
+    for row in _read(SEVERAL / "waits.csv"):
+        key = row["task"], row["explorer"]
+        kin.setdefault(key, []).append(int(row["first_reward"] or row["limit"]))
+    rows = [
+        [task, said, len(steps), *(f"{np.percentile(steps, q):,.0f}" for q in (50, 90))]
+        for (task, said), steps in kin.items()
+    ]
+    return table(["task", "priors", "runs", "median", "90th percentile"], rows)
 
 
 def _told(found: Times) -> list[str]:

@@ -21,15 +21,14 @@ use_threads(1)
 
 import itertools
 import sys
-import time
 from collections import Counter
 
 import gymnasium as gym
 import sbx
 import stable_baselines3 as sb3
-import torch
-from loop import BATCH, ITERATION, STEPS, TASK, WARM, Ours
+from loop import BATCH, STEPS, TASK, Ours
 from peak import peak
+from peers import WIDTH, Theirs
 
 import sfp
 from sfp.agents.sac import SAC
@@ -37,36 +36,14 @@ from sfp.agents.sfp import SFP
 from sfp.envs.adapter import Environment
 from sfp.priors.base import unit_prior
 
-ROUNDS, WIDTH = 4, 256
+ROUNDS = 4
 
 
-class Theirs:
-    """Stable-Baselines3 or SBX with the same sizes and rhythm."""
-
-    def __init__(self, library, name):
-        self.name = name
-        env = gym.make(TASK)
-        env = gym.wrappers.FilterObservation(env, ["observation", "desired_goal"])
-        self.model = library.SAC(
-            "MlpPolicy",
-            gym.wrappers.FlattenObservation(env),
-            learning_rate=1e-3,
-            batch_size=BATCH,
-            buffer_size=500_000,
-            learning_starts=1000,
-            train_freq=ITERATION,
-            gradient_steps=ITERATION,
-            ent_coef=0.02,
-            policy_kwargs={"net_arch": [WIDTH, WIDTH]},
-            device="cpu",
-            seed=0,
-        )
-        self.run(WARM)
-
-    def run(self, steps):
-        began = time.perf_counter()
-        self.model.learn(steps, reset_num_timesteps=False)
-        return steps / (time.perf_counter() - began)
+def flat():
+    """The task as others see it: one vector."""
+    env = gym.make(TASK)
+    env = gym.wrappers.FilterObservation(env, ["observation", "desired_goal"])
+    return gym.wrappers.FlattenObservation(env)
 
 
 def flops_per_update(agent):
@@ -91,7 +68,6 @@ def flops_per_update(agent):
 
 def main():
     keep_compiled()
-    torch.set_num_threads(1)
     top = peak()
     environment = Environment(gym.make(TASK))
     prior = unit_prior(sfp.load_prior("room"))
@@ -99,7 +75,10 @@ def main():
     mixed = Ours("sfp SFP", SFP(environment.spec, (prior,)), 0.0)
     fast = unit_prior(sfp.load_prior("room-fast"))
     quick = Ours("sfp SFP, room-fast", SFP(environment.spec, (fast,)), 0.0)
-    peers = [Theirs(sb3, "Stable-Baselines3 SAC"), Theirs(sbx, "SBX SAC")]
+    peers = [
+        Theirs(sb3, "Stable-Baselines3 SAC", flat()),
+        Theirs(sbx, "SBX SAC", flat()),
+    ]
     speeds, shares, updates = Counter(), {}, {}
     for _ in range(ROUNDS):  # in turns, so that all meet the same weather
         for one in (ours, mixed, quick, *peers):
