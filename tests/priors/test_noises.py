@@ -7,6 +7,7 @@ import pytest
 
 from sfp.noise.processes import Colored, OrnsteinUhlenbeck
 from sfp.priors.noises import NOISES, PAST, is_noise, noise_prior
+from sfp.priors.store import CONFIG
 
 pytestmark = pytest.mark.slow
 
@@ -57,9 +58,12 @@ def test_a_noise_is_a_density_over_the_box(name):
     assert drawn.mean() == pytest.approx(mean, abs=0.06)
 
 
-def test_a_folder_of_that_name_goes_first(tmp_path, monkeypatch):
+def test_a_prior_of_that_name_goes_first_but_no_other_folder(tmp_path, monkeypatch):
+    """`sfp reproduce ... --out uniform` must not hide the noise from its own runs."""
     monkeypatch.chdir(tmp_path)
     assert is_noise("pink")
     assert not is_noise("room")
     (tmp_path / "pink").mkdir()
+    assert is_noise("pink")
+    (tmp_path / "pink" / CONFIG).write_text("{}")
     assert not is_noise("pink")

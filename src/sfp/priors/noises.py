@@ -14,6 +14,7 @@ from sfp.noise.processes import Colored, OrnsteinUhlenbeck, squash
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.protocols import Action, Context, Scalar
+from sfp.priors.store import CONFIG
 
 PAST = 16
 """Past actions that pink noise is continued from; it has no finite order."""
@@ -63,8 +64,8 @@ how many past values tell of the next. Of Ornstein-Uhlenbeck noise the last says
 
 
 def is_noise(name: object) -> bool:
-    """Whether a noise is meant: a folder of that name goes first."""
-    return name in NOISES and not Path(str(name)).is_dir()
+    """Whether a noise is meant: a prior in a folder of that name goes first."""
+    return name in NOISES and not (Path(str(name)) / CONFIG).is_file()
 
 
 def noise_prior(name: str, low: np.ndarray, high: np.ndarray) -> Prior:
