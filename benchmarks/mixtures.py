@@ -161,7 +161,12 @@ def waits() -> str:
         key = row["task"], row["explorer"]
         kin.setdefault(key, []).append(int(row["first_reward"] or row["limit"]))
     rows = [
-        [task, said, len(steps), *(f"{np.percentile(steps, q):,.0f}" for q in (50, 90))]
+        [
+            task,
+            said,
+            str(len(steps)),
+            *(f"{np.percentile(steps, q):,.0f}" for q in (50, 90)),
+        ]
         for (task, said), steps in kin.items()
     ]
     return table(["task", "priors", "runs", "median", "90th percentile"], rows)

@@ -85,7 +85,7 @@ def _claims(runs: dict[tuple[str, str], list[Run]]) -> str:
         text, better, worse, where = claim
         ours, theirs = (np.mean([own.mean() for own in each]) for each in side)
         verdict, corrected, _ = ruled
-        runs_each = len(side[0][0])
+        runs_each = str(len(side[0][0]))
         p = f"{test.more:.2g} ({corrected:.2g})"
         place = f"`{where[0]}`" if len(where) == 1 else f"{len(where)} unseen tasks"
         tested = f"{better} > {worse}"

@@ -45,6 +45,14 @@ def test_the_tables_of_mixtures_are_those_of_their_runs():
     assert all(table in page for table in made.strip().split("\n\n"))
 
 
+def test_the_tables_of_skills_are_those_of_their_runs():
+    script = runpy.run_path(str(ROOT / "benchmarks" / "skills.py"))
+    made = (ROOT / "results/spirl/spirl.md").read_text()
+    assert script["tables"]() == made
+    page = (ROOT / "docs/results/spirl.md").read_text()
+    assert all(table in page for table in made.strip().split("\n\n"))
+
+
 def test_there_are_tables():
     assert TABLES
 
