@@ -156,20 +156,28 @@ def causes() -> str:
 
 def waits() -> str:
     """How long priors wait for their first reward, without learning."""
-    kin: dict[tuple[str, str], list[int]] = {}
+    kin: dict[tuple[str, str], list[tuple[int, bool]]] = {}
     for row in _read(SEVERAL / "waits.csv"):
-        key = row["task"], row["explorer"]
-        kin.setdefault(key, []).append(int(row["first_reward"] or row["limit"]))
-    rows = [
-        [
-            task,
-            said,
-            str(len(steps)),
-            *(f"{np.percentile(steps, q):,.0f}" for q in (50, 90)),
-        ]
-        for (task, said), steps in kin.items()
+        met = int(row["first_reward"] or row["limit"]), bool(row["first_reward"])
+        kin.setdefault((row["task"], row["explorer"]), []).append(met)
+    each = {key: np.array(steps, float) for key, steps in kin.items()}
+    (one, two), tasks = (
+        dict.fromkeys(e for _, e in each),
+        dict.fromkeys(t for t, _ in each),
+    )
+    tests = [
+        permutation_test(*gehan_scores([each[t, one]], [each[t, two]])) for t in tasks
     ]
-    return table(["task", "priors", "runs", "median", "90th percentile"], rows)
+    ruled = dict(zip(tasks, zip(tests, judge(tests), strict=True), strict=True))
+    rows = []
+    for (task, said), steps in each.items():
+        test, (verdict, corrected, _) = ruled[task]
+        middle, late = np.percentile(steps[:, 0], (50, 90))
+        told = [task, said, str(len(steps)), f"{middle:,.0f}", f"{late:,.0f}"]
+        longer = [f"{test.more:.2g} ({corrected:.2g})", verdict]
+        rows.append([*told, *(longer if said == two else "--")])
+    head = ["task", "priors", "runs", "median", "90th percentile"]
+    return table([*head, "p (Holm)", "waits longer"], rows)
 
 
 def _told(found: Times) -> list[str]:
