@@ -56,7 +56,7 @@ docs: $(READY)
 
 bench: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
-	@for name in maze collect fit act train methods grid report manipulation pixels ten_minutes; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || failed="$$failed $$name"; done; \
+	@for name in maze collect fit act train methods grid report manipulation locomotion several pixels ten_minutes; do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || failed="$$failed $$name"; done; \
 	  [ -z "$$failed" ] || { echo "below what is required:$$failed" >&2; exit 1; }
 
 clusters: $(READY)

@@ -4,7 +4,9 @@
 
 Whole training on `corridor` with one update per step, in turns within one process: the
 shipped state-free prior alone, with pink noise, and with a behavioural prior of the
-same model and fresh weights. Tests are no part of it. Required: 0.85.
+same model and fresh weights, without hindsight and with it (4, as `sfp-quick` has it):
+then a behavioural prior is asked anew in every update. Tests are no part of it.
+Required: 0.85.
 """
 
 import os
@@ -30,6 +32,7 @@ from sfp.priors.noises import noise_prior
 
 ROUNDS = 5
 LEAST = 0.85
+HINDSIGHT = (0.0, 4.0)
 
 
 def main():
@@ -40,16 +43,20 @@ def main():
     state = prior_of("realnvp", state=environment.spec.inputs)
     sets = {"room": (room,), "room, pink": (room, pink), "room, state": (room, state)}
     runs = [
-        Ours(name, sfp.SFP(environment.spec, priors), 0.0)
+        Ours(f"{name}; {hindsight:g}", sfp.SFP(environment.spec, priors), hindsight)
+        for hindsight in HINDSIGHT
         for name, priors in sets.items()
     ]
     speeds = Counter()
     for _ in range(ROUNDS):  # in turns, so that all meet the same weather
         for one in runs:
             speeds[one.name] = max(speeds[one.name], one.run(STEPS))
+    ratios = []
     for name, speed in speeds.items():
-        print(f"{name:14} {speed:7.1f} steps/s   {speed / speeds['room']:.2f} x one")
-    sys.exit(min(speeds.values()) < LEAST * speeds["room"])
+        alone = speeds[f"room; {name.rpartition(' ')[2]}"]
+        ratios.append(speed / alone)
+        print(f"{name:14} {speed:7.1f} steps/s   {ratios[-1]:.2f} x one")
+    sys.exit(min(ratios) < LEAST)
 
 
 if __name__ == "__main__":

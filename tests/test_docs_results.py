@@ -53,6 +53,14 @@ def test_the_tables_of_skills_are_those_of_their_runs():
     assert all(table in page for table in made.strip().split("\n\n"))
 
 
+def test_the_tables_of_hidden_positions_are_those_of_their_runs():
+    script = runpy.run_path(str(ROOT / "benchmarks" / "hidden.py"))
+    made = (ROOT / "results/gym-mujoco/hidden/hidden.md").read_text()
+    assert script["tables"]() == made
+    page = (ROOT / "docs/results/gaits.md").read_text()
+    assert all(table in page for table in made.strip().split("\n\n"))
+
+
 def test_there_are_tables():
     assert TABLES
 

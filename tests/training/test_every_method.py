@@ -206,6 +206,10 @@ BAD = {
         lambda: KINDS["sac-kl"]() | dict(method="sac-kl", tune_alpha=True),
         "no entropy to tune alpha by",
     ),
+    "settings that are the reference's": (
+        lambda: KINDS["spirl"]() | dict(method="spirl", depth=3, tune_alpha=True),
+        "method spirl has the reference's .*: leave out depth and tune_alpha",
+    ),
     "too few pairs": (
         lambda: dict(method="sac-bc", data=recordings(episodes=1, length=5)),
         "some recordings has 5 pairs, fewer than a batch of 8",

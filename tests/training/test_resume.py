@@ -202,6 +202,23 @@ class Record:
         return {name: column.tobytes() for name, column in piece.items()}
 
 
+def test_a_choice_that_goes_on_between_two_checkpoints(tmp_path):
+    """No time step is added meanwhile, but a reward grows and a state changes."""
+    record, contents = Record(tmp_path), {}
+    record.grow(6)
+    for step in (6, 7, 8):
+        contents[step] = record.content()
+        tree = {"weights": np.full(5, step, np.float32)}
+        record.checkpoints.save(step, tree, {"step": step}, record.replay)
+        record.replay.amend(10.0, record.moment(100 + step), terminated=False)
+    assert len({str(content) for content in contents.values()}) == 3
+    for step in (8, 7):  # the newest, and the one before if that is lost
+        again = Record(tmp_path)
+        assert again.load()[1]["step"] == step
+        assert again.content() == contents[step]
+        shutil.rmtree(tmp_path / f"step-{step:09d}")
+
+
 STEPS = (5, 9, 20, 33)
 
 

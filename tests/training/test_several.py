@@ -75,7 +75,7 @@ def test_a_run_tells_of_every_prior_and_of_the_mixture(tmp_path):
     assert labels[2:4] == ["sfp prior=c", "sfp prior=d"]  # one name for two
     assert labels[4:] == ["sfp prior=room", "sfp prior=f"]  # of old, it had no name
     for other in ([own, "ou"], ["uniform", own], own):
-        with pytest.raises(SfpError, match=r"a run with other settings .*prior"):
+        with pytest.raises(SfpError, match=r"other settings .*prior 'prior 1 \+ unif"):
             sfp.train(maze(), prior=other, resume=True, **options)
 
 

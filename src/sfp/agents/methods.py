@@ -165,6 +165,13 @@ def _kl(given: Ingredients) -> Agent:
 
 def _spirl(given: Ingredients) -> Agent:
     spec, alpha, networks = given.sac
+    usual, fixed = Networks(), ("depth", "learning_rate", "tune_alpha")
+    asked = [name for name in fixed if getattr(networks, name) != getattr(usual, name)]
+    if asked:
+        raise SfpError(
+            "method spirl has the reference's critics and learning rate, and tunes "
+            f"alpha by the divergence: leave out {' and '.join(asked)}."
+        )
     target = given.baselines.target_divergence
     return SPIRL(spec, given.unit_prior, target, alpha, networks)
 

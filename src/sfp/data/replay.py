@@ -115,6 +115,7 @@ class EpisodeReplay:
         self._terminated = np.zeros(capacity, bool)
         self.count = 0
         self.episodes = 0
+        self.amended = False
 
     @property
     def lanes(self) -> "list[EpisodeReplay]":
@@ -128,14 +129,14 @@ class EpisodeReplay:
         return min(self.count, self.capacity) - ends
 
     def begin(self, step: TimeStep) -> None:
-        self.episodes += 1
+        self.episodes, self.amended = self.episodes + 1, False
         self._write(step)
 
     def add(
         self, action: np.ndarray, reward: float, led_to: TimeStep, *, terminated: bool
     ) -> None:
         """What was done at the newest time step, and the time step it led to."""
-        here = self.newest_step
+        here, self.amended = self.newest_step, False
         self.columns["action"][here] = action
         self.columns["reward"][here] = reward
         self._write(led_to)
@@ -144,7 +145,7 @@ class EpisodeReplay:
     def amend(self, reward: float, led_to: TimeStep, *, terminated: bool) -> None:
         """The newest choice went on: more reward, and a later time step after it."""
         self.columns["reward"][(self.count - 2) % self.capacity] += reward
-        self.count -= 1
+        self.count, self.amended = self.count - 1, True
         self._write(led_to)
         self._terminated[self.episodes % self.capacity] = terminated
 

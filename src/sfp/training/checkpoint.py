@@ -87,6 +87,9 @@ class Checkpoints:
         with atomic_folder(self.folder / f"step-{step:09d}", force=True) as draft:
             save_tree(draft / "state.safetensors", tree)
             (draft / "meta.json").write_text(json.dumps(meta), encoding="utf-8")
+            for lane, held in enumerate(replay.lanes):
+                if held.amended:
+                    save_tree(draft / _tail(lane), held.piece(_amendable(held.count)))
         self._prune(first.capacity)
 
     def load(
@@ -117,6 +120,7 @@ class Checkpoints:
                 lanes = zip(replay.lanes, _counts(meta), strict=True)
                 for lane, (held, counts) in enumerate(lanes):
                     self._load_replay(held, lane, *counts, meta)
+                    self._load_tail(held, lane, folder)
                 check(meta)
             except (SfpError, OSError, ValueError, KeyError, TypeError) as error:
                 damage.append(f"the checkpoint of step {step} cannot be read ({error})")
@@ -143,7 +147,8 @@ class Checkpoints:
         """The time steps since the last piece.
 
         The newest has no action yet, and the reward of the one before it grows while
-        a choice goes on: both are written again.
+        a choice goes on: both are written again. If a choice has gone on since, but no
+        time step was added, the checkpoint itself holds them.
         """
         stop = max((stop for _, stop, _ in self._ranges(lane)), default=0)
         if stop == replay.count:
@@ -176,6 +181,16 @@ class Checkpoints:
         if wanted != count - 1:
             raise SfpError(f"the replay lacks time steps {wanted + 1} to {count}")
         replay.restore(count, episodes)
+
+    def _load_tail(self, replay: EpisodeReplay, lane: int, folder: Path) -> None:
+        """The time steps that a choice has changed since their piece was written."""
+        if not (folder / _tail(lane)).is_file():
+            return
+        verify_checksums(folder, _tail(lane))
+        first = _amendable(replay.count)
+        replay.put(
+            first, load_tree(folder / _tail(lane), replay.like(first, replay.count))
+        )
 
     def _ranges(self, lane: int = 0) -> list[tuple[int, int, Path]]:
         """First and stop of every piece, in order."""
@@ -211,6 +226,15 @@ class Checkpoints:
                 for _, stop, path in self._ranges(lane):
                     if stop > count:
                         path.unlink()
+
+
+def _tail(lane: int) -> str:
+    return f"tail-{lane}.safetensors"
+
+
+def _amendable(count: int) -> int:
+    """The first of the time steps that a choice which goes on may change."""
+    return max(0, count - 2)
 
 
 def _counts(meta: dict[str, Any]) -> list[tuple[int, int]]:

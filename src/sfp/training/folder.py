@@ -89,10 +89,12 @@ def check_config(
     for name in UNTOLD:
         if name not in held:
             wanted.pop(name, None)
-    for config in (held, wanted):  # names: fingerprints tell priors apart
-        config.pop("priors", None)
+    # fingerprints tell priors apart, and names tell people which they were
+    called = [" + ".join(config.pop("priors", None) or ()) for config in (held, wanted)]
     ours, theirs = (_settled(folder, config, wanted) for config in (held, wanted))
     changed = _differences(ours, theirs)
+    if "prior" in changed and all(called) and called[0] != called[1]:
+        changed["prior"] = called[0], called[1]
     if changed:
         _check_end(folder, changed, extend=extend, state=state)
         _move_end(folder, {name: new for name, (_, new) in changed.items()})
