@@ -37,28 +37,19 @@ def test_the_tables_of_sooner_are_those_of_its_runs():
     assert script["tables"](made / "runs.csv") == (made / "tables.md").read_text()
 
 
-def test_the_tables_of_mixtures_are_those_of_their_runs():
-    script = runpy.run_path(str(ROOT / "benchmarks" / "mixtures.py"))
-    made = (ROOT / "results/several/mixtures/mixtures.md").read_text()
-    assert script["tables"]() == made
-    page = (ROOT / "docs/results/several.md").read_text()
-    assert all(table in page for table in made.strip().split("\n\n"))
-
-
-def test_the_tables_of_skills_are_those_of_their_runs():
-    script = runpy.run_path(str(ROOT / "benchmarks" / "skills.py"))
-    made = (ROOT / "results/spirl/spirl.md").read_text()
-    assert script["tables"]() == made
-    page = (ROOT / "docs/results/spirl.md").read_text()
-    assert all(table in page for table in made.strip().split("\n\n"))
-
-
-def test_the_tables_of_hidden_positions_are_those_of_their_runs():
-    script = runpy.run_path(str(ROOT / "benchmarks" / "hidden.py"))
-    made = (ROOT / "results/gym-mujoco/hidden/hidden.md").read_text()
-    assert script["tables"]() == made
-    page = (ROOT / "docs/results/gaits.md").read_text()
-    assert all(table in page for table in made.strip().split("\n\n"))
+@pytest.mark.parametrize(
+    ("script", "made", "page"),
+    [
+        ("mixtures", "several/mixtures/mixtures.md", "several"),
+        ("skills", "spirl/spirl.md", "spirl"),
+        ("hidden", "gym-mujoco/hidden/hidden.md", "gaits"),
+    ],
+)
+def test_tables_that_a_script_makes_are_those_of_its_runs(script, made, page):
+    tables = runpy.run_path(str(ROOT / "benchmarks" / f"{script}.py"))["tables"]()
+    assert tables == (ROOT / "results" / made).read_text()
+    text = (ROOT / "docs" / "results" / f"{page}.md").read_text()
+    assert all(table in text for table in tables.strip().split("\n\n"))
 
 
 def test_there_are_tables():

@@ -9,11 +9,14 @@ import sfp
 from environments import SMALL, make_prior, maze
 from faults import outcome, whole
 from sfp.agents.base import Memory
+from sfp.agents.sac import SAC
+from sfp.config import Schedule
 from sfp.data.lanes import Lanes
 from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
 from sfp.envs.adapter import Environment
 from sfp.envs.vector import Vector
 from sfp.errors import Interrupted, SfpError
+from sfp.training.environments import make_lanes
 from sfp.training.running import Running, episode_seed, play_again
 
 MANY = SMALL | {"envs": 2, "vector": "sync", "capacity": 300}
@@ -180,3 +183,10 @@ def test_a_replay_of_another_kind_is_for_one_environment():
 
     with pytest.raises(SfpError, match=r"Own has a replay of its own kind.*envs of 1"):
         sfp.train("room", agent=Own, **MANY)
+
+
+def test_a_batch_for_each_of_many_environments_is_capacity_enough():
+    spec = Environment(maze()).spec
+    schedule = Schedule(envs=10, batch=10, capacity=100, hindsight=0.0)
+    lanes = make_lanes(SAC(spec), schedule, Environment(maze()), "sac").lanes
+    assert [lane.capacity for lane in lanes] == [10] * 10

@@ -99,7 +99,7 @@ def make_lanes(
     check_memory(what, needed, "expected a smaller capacity")
     if schedule.envs == 1:
         return agent.replay(schedule, environment)
-    share = replace(schedule, capacity=schedule.kept // schedule.envs)
+    share = replace(schedule, capacity=schedule.kept // schedule.envs, envs=1)
     lanes = [agent.replay(share, environment) for _ in range(schedule.envs)]
     if type(lanes[0]) is not EpisodeReplay:
         raise SfpError(
