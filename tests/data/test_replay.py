@@ -574,3 +574,32 @@ def test_stacked_frames_are_stored_once_and_gathered_within_their_episode(capaci
             drawn.add((int(e), int(t)))
     # What the ring has overwritten is missed by the two oldest time steps alone.
     assert len(drawn) == (24 if capacity == 100 else 15)
+
+
+@pytest.mark.parametrize("terminated", [False, True])
+def test_a_choice_that_lasts_is_one_transition(terminated):
+    """State at the choice, the sum of rewards, the state after its last step."""
+    none = np.zeros(0, np.float32)
+    replay = EpisodeReplay(8, Sizes(obs=1, action=2), n_step=1, gamma=0.9)
+
+    def seen(t):
+        return TimeStep(np.float32([t]), none, none, none)
+
+    replay.begin(seen(0.0))
+    chosen = np.float32([[0.1, 0.2], [0.3, 0.4]])
+    for number, first in enumerate((0, 3)):  # two choices of three steps each
+        replay.add(chosen[number], 1.0, seen(first + 1), terminated=False)
+        for t in (first + 2, first + 3):
+            last = terminated and t == 6
+            replay.amend(10.0 * t, seen(t), terminated=last)
+    assert (replay.count, len(replay)) == (3, 2)
+    batch = replay.sample(np.random.default_rng(0), (40,))
+    for number in range(2):
+        rows = batch.obs.state[:, 0] == 3 * number
+        assert rows.any()
+        np.testing.assert_array_equal(batch.action[rows][0], chosen[number])
+        np.testing.assert_array_equal(batch.next_obs.state[rows], 3.0 * number + 3)
+        total = 1.0 + 10.0 * (2 + 3 + 6 * number)
+        np.testing.assert_allclose(batch.reward[rows], total)
+        ends = terminated and number == 1
+        np.testing.assert_allclose(batch.discount[rows], 0.0 if ends else 0.9)
