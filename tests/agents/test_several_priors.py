@@ -124,6 +124,22 @@ def test_one_prior_acts_for_an_episode_and_tests_toss_at_every_step():
     assert counts == [1, 2]
 
 
+@pytest.mark.parametrize("commit", [0.0, 1e6])
+def test_who_acts_stays_though_lambda_changes_from_state_to_state(commit):
+    agent, rng = make(commit=commit), np.random.default_rng(0)
+    actor = actor_of(agent)._replace(
+        mixing=lambda features: np.float32([50.0 * features[0], 0.0, 0.0])
+    )
+    for first, theirs in ((1.0, 1.0), (-1.0, 0.0)):
+        memory, shares, acted = agent.begin(rng), set(), set()
+        for step in range(20):
+            obs = plain(np.full(3, first * (-1.0) ** step, np.float32))
+            decision, memory = agent.act(actor, memory, Turn(obs, rng, "train"))
+            shares.add(round(decision.info["mixing"]))
+            acted.add(tuple(decision.info[f"mixing/{k}/acted"] for k in (1, 2)))
+        assert (shares, len(acted), sum(*acted)) == ({0, 1}, 1, theirs)
+
+
 def test_every_prior_remembers_as_many_actions_as_it_sees():
     agent, rng = make(), np.random.default_rng(1)
     actor, memory = actor_of(agent), agent.begin(rng)
@@ -146,6 +162,44 @@ def test_the_bank_holds_a_proposal_of_each_prior_for_its_own_history():
     for b in range(4):
         np.testing.assert_allclose(bank[:, b, 0], first, rtol=1e-5)
         np.testing.assert_allclose(bank[:, b, 1], second, rtol=1e-5)
+
+
+@pytest.mark.parametrize("value", ["sampled", "best"])
+def test_of_moved_goals_only_priors_that_see_them_propose_anew(value):
+    """What is kept is the first and third prior's; the second sees the new state."""
+    seeing = linear_prior(gain=0.1, state=3)
+    priors = linear_prior(0.3, k=1), seeing, linear_prior(-0.6, k=1)
+    agent = make(priors, td_value=value)
+    histories = jnp.array([[0.5, -0.5]])
+    kept = agent.propose(jax.random.key(0), histories)[:, 0]
+    np.testing.assert_allclose(kept, [[0.3, -0.6]], rtol=1e-6)
+    kept = jnp.array([[0.8, 0.9]]) * jnp.ones((6, 1))
+    batch = random_batch(6, history=2)
+    obs = batch.obs._replace(goal=jnp.zeros((6, 0)))
+    every = agent._propose(jax.random.key(1), kept, batch.history, obs)
+    np.testing.assert_allclose(every[:, 0, 0], 0.8)
+    np.testing.assert_allclose(every[:, 2, 0], 0.9)
+    seen = jax.vmap(lambda state: seeing.context(jnp.zeros((0, 1)), state))(obs.state)
+    anew = jax.vmap(seeing.sample, (None, 0))(jax.random.key(0), seen)
+    np.testing.assert_allclose(every[:, 1], anew, rtol=1e-5)
+    assert len(np.unique(anew)) > 1
+    one = agent._propose_in_turn(jax.random.key(1), kept, batch.history, obs)
+    np.testing.assert_allclose(one[:, 0], every[np.arange(6), np.arange(6) % 3])
+
+
+def test_the_better_of_two_values_looks_at_each_prior_in_every_second_state():
+    agent = make([linear_prior(0.8), linear_prior(-0.8)], td_value="best", bank=0)
+    state, batch = agent.init(jax.random.key(0)), random_batch(16)
+    _, metrics = jax.jit(agent.update)(state, batch, jax.random.key(0))
+    losses = []
+    for first, second in ((0.8, 0.8), (-0.8, -0.8), (0.8, -0.8)):
+        proposal = np.where(np.arange(16) % 2, second, first).astype(np.float32)
+        kept = jnp.stack([jnp.asarray(proposal)] * 2, axis=1)
+        given = batch._replace(next_proposal=kept)
+        _, other = jax.jit(agent.update)(state, given, jax.random.key(0))
+        losses.append(float(other["losses/critic"]))
+    assert losses[2] == pytest.approx(float(metrics["losses/critic"]), rel=1e-6)
+    assert len({*losses}) == 3
 
 
 @pytest.mark.parametrize("value", ["sampled", "expected"])

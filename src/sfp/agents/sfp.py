@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -105,6 +105,11 @@ class SFP:
         return any(prior.conditioning.state for prior in self.priors)
 
     @property
+    def _blind(self) -> list[Prior]:
+        """The priors that see no state."""
+        return [prior for prior in self.priors if not prior.conditioning.state]
+
+    @property
     def tests_mixture(self) -> bool:
         """Whether tests show what the mixture does, too."""
         asked = self.mixture.test_mixture
@@ -118,12 +123,12 @@ class SFP:
     def replay(self, schedule: Schedule, environment: Environment) -> EpisodeReplay:
         """With a bank of proposals.
 
-        A goal given in hindsight is not the one that a prior saw which sees states.
+        A goal given in hindsight is not the one that a prior saw which sees states: of
+        such priors nothing is kept then.
         """
-        bank = 0 if self.sees_states and schedule.hindsight else self.bank
-        return make_replay(
-            self, schedule, environment, bank=bank, priors=self.components
-        )
+        kept = self._blind if schedule.hindsight else self.priors
+        bank = self.bank if kept else 0
+        return make_replay(self, schedule, environment, bank=bank, priors=len(kept))
 
     def init(self, key: PRNGKeyArray) -> SFPState:
         """SAC's networks from the same key, and Λ."""
@@ -141,7 +146,7 @@ class SFP:
         return Actor(state.sac.encoder, state.sac.policy, state.mixing)
 
     def begin(self, rng: np.random.Generator) -> Memory:
-        """H_0: consecutive actions from the data of each prior; no toss is kept yet."""
+        """H_0: consecutive actions from the data of each prior; it is nobody's turn."""
         seeds = [p.conditioning.begin(p.seeds, rng) for p in self.priors]
         return Memory(np.concatenate(seeds), self._tosses.begin())
 
@@ -152,8 +157,8 @@ class SFP:
         weights = np.atleast_1d(np.asarray(self.mixing.weights(logits)))
         toss, who = memory.explorer, 0
         if turn.phase == "train" or len(weights) > 1:
-            coin, toss = self._tosses.toss(toss, rng)
-            who = (whose if turn.phase == "train" else among)(weights, coin)
+            choose = partial(whose if turn.phase == "train" else among, weights)
+            who, toss = self._tosses.turn(toss, rng, choose)
         proposals: dict[int, np.ndarray] = {}
         if turn.given is not None:
             who, action = len(self.priors), turn.given
@@ -190,11 +195,14 @@ class SFP:
     ) -> Float[Array, "steps bank proposals"]:
         """What priors would do at some time steps, a few times each.
 
-        States and goals stand behind the histories if a prior sees them.
+        Priors that see states and goals propose only if these stand behind the
+        histories.
         """
         dims, made = self.spec.action, []
         histories, states = jnp.split(histories, [self._parts[-1].stop * dims], axis=1)
         for k, prior in enumerate(self.priors):
+            if prior.conditioning.state and not states.shape[1]:
+                continue
             own = key if k == 0 else jax.random.fold_in(key, k)
             keys = jax.random.split(own, (len(histories), self.bank))
             often = jax.vmap(prior.sample, in_axes=(0, None))
@@ -209,7 +217,8 @@ class SFP:
         keys, batch = Keys.split(key), self.sac.shifted(batch, key)
         now_key, next_key = jax.random.split(keys.prior)
         proposal = self._propose(now_key, batch.proposal, batch.history, batch.obs)
-        next_proposal = self._propose(
+        ask = self._propose_in_turn if self._asks_in_turn else self._propose
+        next_proposal = ask(
             next_key, batch.next_proposal, batch.next_history, batch.next_obs
         )
         ahead = self.sac.look_ahead(state.sac, batch.next_obs)
@@ -300,9 +309,15 @@ class SFP:
     ) -> Weights:
         """min_i Q_i(s, ā_k) of every prior's proposal."""
         made = [
-            min_q(critics, features, proposals[:, k]) for k in range(len(self.priors))
+            min_q(critics, features, proposals[:, k]) for k in range(proposals.shape[1])
         ]
         return jnp.stack(made, axis=1)
+
+    @property
+    def _asks_in_turn(self) -> bool:
+        """Whether one proposal is enough for the target."""
+        mixture = self.mixture
+        return mixture.td_value == "best" and mixture.mixing_loss_at == "state"
 
     @cached_property
     def _tosses(self) -> Tosses:
@@ -335,12 +350,36 @@ class SFP:
         self, key: PRNGKeyArray, kept: Array, histories: Array, obs: Obs
     ) -> Proposals:
         """Proposals for a batch: those kept in the replay, or new ones."""
-        if kept.shape[-1]:
-            return kept.reshape(len(kept), len(self.priors), -1)
-        states, made = jnp.concatenate([obs.state, obs.goal], axis=1), []
-        for k, prior in enumerate(self.priors):
-            contexts = jax.vmap(prior.context)(self._flat(histories, k), states)
-            own = key if k == 0 else jax.random.fold_in(key, k)
-            keys = jax.random.split(own, len(states))
-            made.append(jax.vmap(prior.sample)(keys, contexts))
+        given = kept, histories, jnp.concatenate([obs.state, obs.goal], axis=1)
+        made = [self._proposal(k, key, *given) for k in range(len(self.priors))]
         return jnp.stack(made, axis=1)
+
+    def _propose_in_turn(
+        self, key: PRNGKeyArray, kept: Array, histories: Array, obs: Obs
+    ) -> Proposals:
+        """One proposal for each state: row i of a batch asks prior i mod K.
+
+        The rows are drawn independently, so that this draws a prior, too, at the cost
+        of a single one.
+        """
+        given = kept, histories, jnp.concatenate([obs.state, obs.goal], axis=1)
+        made = jnp.zeros((len(histories), 1, self.spec.action))
+        for k in range(len(self.priors)):
+            rows = slice(k, None, len(self.priors))
+            own = self._proposal(k, key, *(array[rows] for array in given))
+            made = made.at[rows, 0].set(own)
+        return made
+
+    def _proposal(
+        self, k: int, key: PRNGKeyArray, kept: Array, histories: Array, states: Array
+    ) -> Float[Array, "batch dims"]:
+        """What prior k proposes: what is kept of it, or a new draw."""
+        prior = self.priors[k]
+        kept = kept.reshape(len(kept), -1, self.spec.action)
+        if kept.shape[1] == len(self.priors):
+            return kept[:, k]
+        if kept.shape[1] and not prior.conditioning.state:
+            return kept[:, sum(not p.conditioning.state for p in self.priors[:k])]
+        contexts = jax.vmap(prior.context)(self._flat(histories, k), states)
+        own = key if k == 0 else jax.random.fold_in(key, k)
+        return jax.vmap(prior.sample)(jax.random.split(own, len(states)), contexts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Tosses:
-    """Coins in [0, 1), each kept for some steps.
+    """Who acts, each for some steps.
 
     Attributes:
         commit: steps per toss in the mean; 0 is a whole episode.
@@ -20,20 +21,28 @@ class Tosses:
 
     @property
     def are_kept(self) -> bool:
-        """Whether a coin counts for more than a step."""
+        """Whether a toss counts for more than a step."""
         return self.commit != 1.0
 
     def begin(self) -> Any:
-        """What is kept at the beginning of an episode: no coin yet."""
-        return np.full(1, np.nan) if self.are_kept else ()
+        """What is kept at the beginning of an episode: nobody's turn yet."""
+        return np.full(1, -1, np.int32) if self.are_kept else ()
 
-    def toss(self, kept: Any, rng: np.random.Generator) -> tuple[float, Any]:
-        """The coin of this step, and what to keep of it."""
+    def turn(
+        self, kept: Any, rng: np.random.Generator, choose: Callable[[float], int]
+    ) -> tuple[int, Any]:
+        """Whose turn this step is, and what to keep of it.
+
+        Args:
+            kept: what the step before kept.
+            rng: the randomness of the step.
+            choose: whose turn it is by a coin in [0, 1), in the state of this step.
+        """
         if not self.are_kept:
-            return rng.random(), kept
+            return choose(rng.random()), kept
         ends = bool(self.commit) and rng.random() < 1.0 / self.commit
-        coin = rng.random() if ends or np.isnan(kept[0]) else float(kept[0])
-        return coin, np.full(1, coin)
+        who = choose(rng.random()) if ends or kept[0] < 0 else int(kept[0])
+        return who, np.full(1, who, np.int32)
 
 
 def whose(weights: np.ndarray, coin: float) -> int:

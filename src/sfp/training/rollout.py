@@ -70,7 +70,11 @@ class Rollout:
         self.first_reward: int | None = None
         self.agent, self._key = agent, key
         self._propose = jax.jit(agent.propose)
-        self._shows_states = isinstance(agent, Mixes) and agent.sees_states
+        self._shows_states = (
+            isinstance(agent, Mixes)
+            and agent.sees_states
+            and replay.sizes.priors == agent.components
+        )
         self.step = self.ended = 0
         blank = agent.begin(np.random.default_rng(0))
         self.running = [Running(i, lane, blank) for i, lane in enumerate(replay.lanes)]
