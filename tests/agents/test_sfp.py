@@ -155,7 +155,7 @@ def test_the_warm_up_is_the_prior_alone_whatever_lambda_says():
 
 @pytest.mark.slow
 def test_one_toss_decides_for_a_while():
-    """Segments are geometric."""
+    """Segments are geometric; who acts in them still depends on each state's λ."""
     agent = make(linear_prior(0.7), mixing_fixed=0.5, commit=10.0)
     state, memory = agent.init(jax.random.key(0)), begin(agent)
     actor, by_prior = jax.tree.map(np.asarray, agent.actor(state)), []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -146,7 +146,7 @@ class SFP:
         return Actor(state.sac.encoder, state.sac.policy, state.mixing)
 
     def begin(self, rng: np.random.Generator) -> Memory:
-        """H_0: consecutive actions from the data of each prior; it is nobody's turn."""
+        """H_0: consecutive actions from the data of each prior; no toss is kept yet."""
         seeds = [p.conditioning.begin(p.seeds, rng) for p in self.priors]
         return Memory(np.concatenate(seeds), self._tosses.begin())
 
@@ -157,8 +157,8 @@ class SFP:
         weights = np.atleast_1d(np.asarray(self.mixing.weights(logits)))
         toss, who = memory.explorer, 0
         if turn.phase == "train" or len(weights) > 1:
-            choose = partial(whose if turn.phase == "train" else among, weights)
-            who, toss = self._tosses.turn(toss, rng, choose)
+            coin, toss = self._tosses.toss(toss, rng)
+            who = (whose if turn.phase == "train" else among)(weights, coin)
         proposals: dict[int, np.ndarray] = {}
         if turn.given is not None:
             who, action = len(self.priors), turn.given

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,10 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Tosses:
-    """Who acts, each for some steps.
+    """Coins in [0, 1), each kept for some steps.
+
+    The coin is kept, not who acts: in every state each component acts as often as Λ
+    says there, whatever it said where the coin was tossed.
 
     Attributes:
         commit: steps per toss in the mean; 0 is a whole episode.
@@ -21,28 +23,20 @@ class Tosses:
 
     @property
     def are_kept(self) -> bool:
-        """Whether a toss counts for more than a step."""
+        """Whether a coin counts for more than a step."""
         return self.commit != 1.0
 
     def begin(self) -> Any:
-        """What is kept at the beginning of an episode: nobody's turn yet."""
-        return np.full(1, -1, np.int32) if self.are_kept else ()
+        """What is kept at the beginning of an episode: no coin yet."""
+        return np.full(1, np.nan) if self.are_kept else ()
 
-    def turn(
-        self, kept: Any, rng: np.random.Generator, choose: Callable[[float], int]
-    ) -> tuple[int, Any]:
-        """Whose turn this step is, and what to keep of it.
-
-        Args:
-            kept: what the step before kept.
-            rng: the randomness of the step.
-            choose: whose turn it is by a coin in [0, 1), in the state of this step.
-        """
+    def toss(self, kept: Any, rng: np.random.Generator) -> tuple[float, Any]:
+        """The coin of this step, and what to keep of it."""
         if not self.are_kept:
-            return choose(rng.random()), kept
+            return rng.random(), kept
         ends = bool(self.commit) and rng.random() < 1.0 / self.commit
-        who = choose(rng.random()) if ends or kept[0] < 0 else int(kept[0])
-        return who, np.full(1, who, np.int32)
+        coin = rng.random() if ends or np.isnan(kept[0]) else float(kept[0])
+        return coin, np.full(1, coin)
 
 
 def whose(weights: np.ndarray, coin: float) -> int:
