@@ -111,14 +111,15 @@ def _left(latest: Mapping[str, float], steps: int) -> list[str]:
 
 @contextlib.contextmanager
 def fitting_progress(
-    label: str, epochs: int, *, blocks: int = 1
+    label: str, epochs: int, *, blocks: int = 1, unit: str = "nats"
 ) -> Iterator[Callable[[int, dict[str, int | float] | None], None]]:
-    """A bar that also shows the held-out likelihood; yields `advance(done, row)`.
+    """A bar that also shows the held-out score; yields `advance(done, row)`.
 
     Args:
         label: what is fitted.
         epochs: at most.
         blocks: calls of `advance` per epoch, which `done` counts.
+        unit: of the score.
     """
     told = 0
     with progress(label, epochs * blocks) as bar:
@@ -128,7 +129,7 @@ def fitting_progress(
             if row is None:
                 bar(done)
                 return
-            held_out = f"held out {row['held_out']:.4f} nats"
+            held_out = f"held out {row['held_out']:.4f} {unit}"
             bar(done, label=f"{label}, {held_out}")
             if row["epoch"] > told:
                 told = int(row["epoch"])

@@ -1,6 +1,7 @@
 """SPiRL: skills that reproduce what was recorded, and a policy that chooses them."""
 
 import functools
+import re
 
 import equinox as eqx
 import jax
@@ -15,6 +16,7 @@ from sfp.agents.losses import gaussian_kl
 from sfp.agents.methods import get_method
 from sfp.agents.skilled import REACH, latent_policy
 from sfp.agents.spirl import SPIRL
+from sfp.cli import main
 from sfp.config import Networks
 from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
 from sfp.data.trajectories import assemble
@@ -176,3 +178,36 @@ def test_what_is_refused():
 def _at_zero():
     zero, none = np.zeros(1, np.float32), np.zeros(0, np.float32)
     return TimeStep(zero, none, none, none)
+
+
+def test_skills_have_the_sizes_that_are_asked_for(tmp_path):
+    data = tmp_path / "ways.npz"
+    actions = recordings().actions
+    np.savez(data, actions=actions, episode_lengths=np.full(60, 9))
+    few = ["--epochs", "1", "--epoch-steps", "2", "--batch", "16"]
+    sizes = ["--model", "skills-open", "--horizon", "3", "--latent", "2"]
+    main(["fit", str(data), "--out", str(tmp_path / "skills"), *sizes, *few])
+    model = sfp.load_prior(tmp_path / "skills").model
+    assert (model.horizon, model.latent, model.closed) == (3, 2, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--model", "skills"], "lacks 'observations'.*--model skills-open needs"),
+        (["--state"], "lacks 'observations'.*A state-free prior .* actions only"),
+        (["--horizon", "5"], "horizon: these are sizes of skills, .* realnvp"),
+        (["--model", "skills-open", "--latent", "0"], "latent of at least 1"),
+        (["--model", "skills-open", "--horizon", "10"], "has 9.*smaller horizon"),
+    ],
+)
+def test_skills_that_cannot_be_fitted(tmp_path, capsys, options, match):
+    data, out = tmp_path / "ways.npz", tmp_path / "skills"
+    np.savez(data, actions=recordings().actions, episode_lengths=np.full(60, 9))
+    with pytest.raises(SystemExit) as ended:
+        main(["fit", str(data), "--out", str(out), *options])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert re.search(match, said)
+    assert said.count("\n") == 1
+    assert not out.exists()

@@ -49,7 +49,7 @@ def test_the_table_shows_every_run_and_how_far_it_is(board):
     board.hear(Event(found["explore"], "failed", reason="no disk", log=log))
     text = screen(board)
     assert f"{names[0]}: step 4,000 of 40,000, success 50%" in text
-    assert "epoch 3 of 80, held out 2.500 nats" in text
+    assert "epoch 3 of 80, held out 2.500" in text
     assert f"{found['explore'].name} failed: no disk (see out/logs/x.log)" in text
     assert "1 action   ▸" in text
     assert "2 actions  ✓" in text

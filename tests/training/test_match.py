@@ -37,6 +37,11 @@ def test_the_differences_are_said():
     assert told("maze", "sac")[1] == ""
 
 
+def test_what_a_method_cannot_have_is_not_promised():
+    _, line = told("maze", "spirl")
+    assert line.endswith("equal, but for hindsight, which spirl cannot have.")
+
+
 @pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].relabels])
 @pytest.mark.parametrize("task", ["maze", "Pendulum-v1"])
 @pytest.mark.parametrize("preset", ["default", "paper"])

@@ -36,6 +36,7 @@ OTHERS = [
             "prior 2 is for actions of 3 dimensions, the environment takes 2",
         ),
         (["pink", "ou"], {"method": "parrot-action"}, "takes one prior, received 2"),
+        (["pinkk"], {}, "unknown prior 'pinkk': did you mean pink"),
         (["pink"], {"method": "sac"}, "method sac takes no prior"),
         (["pink"], {"commit": 0.5}, "commit of 1 or more, or 0 for a whole episode"),
     ],

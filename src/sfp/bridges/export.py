@@ -147,7 +147,11 @@ def _of_prior(prior: Prior) -> Exported:
 def _of_policy(trained: Trained) -> Exported:
     spec, held, graph = trained.spec, trained.controller, Graph()
     if not isinstance(held, Greedy | Warped):
-        raise SfpError(f"a {type(held).__name__} controller cannot be exported.")
+        raise SfpError(
+            f"a {type(held).__name__} controller cannot be exported: expected a policy "
+            "or prior of actions. Load it where sfp is installed, with "
+            "`sfp.Trained.load`."
+        )
     if not isinstance(held.encoder, Flat):
         raise SfpError(
             f"this policy of {spec.task} sees images: only policies of states and "

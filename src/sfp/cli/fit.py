@@ -21,6 +21,8 @@ def fit(
     preset: Literal["default", "paper"] = "default",
     temperature: float = 1.0,
     env: str | None = None,
+    horizon: int | None = None,
+    latent: int | None = None,
     epochs: int | None = None,
     epoch_steps: int | None = None,
     batch: int | None = None,
@@ -44,7 +46,8 @@ def fit(
     A behavioural prior needs states too:
         sfp fit sfp/room/scripted-v0 --past-actions 0 --state --out priors/room-state
 
-    Skills for method spirl are windows of ten actions; they need states too:
+    Skills for method spirl are windows of ten actions; they need states too, and with
+    --model skills-open nothing but actions:
         sfp fit sfp/reach/scripted-v0 --model skills --out priors/reach-skills
 
     PARROT on images needs recordings with images (sfp collect room --images):
@@ -62,6 +65,8 @@ def fit(
         env: the environment to explore (a task or a Gymnasium id): action bounds that
             the recordings do not state are taken from it, and `--past-actions auto`
             counts how often its goal is met.
+        horizon: actions of a skill (10); with --model skills or skills-open.
+        latent: numbers of a skill's latent (10); likewise.
         epochs: change the preset's.
         epoch_steps: change the preset's gradient steps per epoch.
         batch: change the preset's batch size.
@@ -82,11 +87,12 @@ def fit(
 
     from sfp.data.sources import load
     from sfp.envs.adapter import bounds_of
+    from sfp.errors import MissingColumn
     from sfp.exploration.card import write_card
     from sfp.exploration.choose import find_past_actions
     from sfp.priors.base import check_temperature
     from sfp.priors.fit import MOST_IMAGES, Fitter, conditioning_of, settings
-    from sfp.priors.models import SEEING, SKILLS, usual_model
+    from sfp.priors.models import SEEING, SKILLS, sized, usual_model
     from sfp.priors.prepare import check_seed
     from sfp.priors.session import check_target, fit_to
 
@@ -98,19 +104,23 @@ def fit(
     if model in (*SKILLS, *SEEING):
         past_actions = 0
     past = 0 if past_actions == "auto" else past_actions
+    made = sized(model, horizon=horizon, latent=latent)
     conditioning = conditioning_of(model, past, state=state)
     state = conditioning.state
     every = 1
     if conditioning.image:
         steps = len(load(dataset, drop_short=drop_short).actions)
         every = -(-steps // MOST_IMAGES)
-    trajectories = load(
-        dataset,
-        columns=conditioning.columns,
-        optional="goals" if state and not conditioning.image else None,
-        drop_short=drop_short,
-        every=every,
-    )
+    try:
+        trajectories = load(
+            dataset,
+            columns=conditioning.columns,
+            optional="goals" if state and not conditioning.image else None,
+            drop_short=drop_short,
+            every=every,
+        )
+    except MissingColumn as error:
+        raise MissingColumn(f"{error} {_blind(model)}") from error
     if env is not None:
         trajectories = trajectories.bounded(*bounds_of(env))
     rng = np.random.default_rng([seed, 3])
@@ -138,13 +148,15 @@ def fit(
     fitter = Fitter(
         trajectories,
         conditioning=conditioning,
-        model=model,
+        model=made,
         fitting=fitting,
         temperature=temperature,
         seed=seed,
     )
     label, epochs = f"fitting {model}", fitter.fitting.epochs
-    with fitting_progress(label, epochs, blocks=fitter.blocks) as advance:
+    with fitting_progress(
+        label, epochs, blocks=fitter.blocks, unit=fitter.unit
+    ) as advance:
         prior, card, rows = fit_to(
             out,
             trajectories,
@@ -167,3 +179,10 @@ def fit(
     }
     notes.append(f"Look at it: sfp prior show {out}")
     show([row], json=json, notes=notes)
+
+
+def _blind(model: str) -> str:
+    """What can be fitted to recordings that lack what the model sees."""
+    if model == "skills":
+        return "Closed-loop skills see states: --model skills-open needs actions only."
+    return "A state-free prior (--past-actions, without --state) needs actions only."

@@ -41,6 +41,7 @@ def prior(
     from sfp.exploration.card import density_figure, skill_figure
     from sfp.exploration.figures import save
     from sfp.exploration.metrics import persistence
+    from sfp.priors.protocols import traits_of
     from sfp.priors.rollout import rollout
     from sfp.priors.skills import Skills
     from sfp.priors.store import open_prior
@@ -67,6 +68,8 @@ def prior(
         figure = density_figure(loaded, np.array(contexts, np.float32))
     picture = save(figure, out / f"prior-{Path(prior).name}.png")
     facts = asdict(card)
+    density = traits_of(loaded.model).is_density
+    held = "held-out nats" if density else "minus the held-out loss"
     together = None
     if not card.state:
         made = rollout(loaded, jax.random.key(0), count=200, steps=500)
@@ -78,7 +81,7 @@ def prior(
             "sees": str(card.conditioning),
             "action bounds": list(zip(card.low, card.high, strict=True)),
             "state size": card.state_size,
-            "held-out nats": card.score,
+            held: card.score,
             "learned from": card.data.get("source"),
             "fingerprint": str(card.data.get("fingerprint"))[:16],
             "gradient steps": card.fit.get("gradient_steps"),

@@ -98,7 +98,7 @@ def describe(event: Event) -> str:
         tested = "" if success is None else f", success {success:.0%}"
         return f"step {progress.done:,} of {job.total:,}{tested}"
     if job.kind == "prior" and progress.done:
-        held_out = f"held out {progress.held_out:.3f} nats"
+        held_out = f"held out {progress.held_out:.3f}"
         return f"epoch {progress.done} of {job.total}, {held_out}"
     return {"data": "recording", "explore": "walking"}.get(job.kind, "fitting")
 

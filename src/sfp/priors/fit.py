@@ -216,6 +216,11 @@ class Fitter:
             total += float(np.asarray(values, np.float64).sum())
         return total / len(actions) - float(jnp.log(self.frame.scale.half).sum())
 
+    @property
+    def unit(self) -> str:
+        """Of the score: nats, unless the model has no density."""
+        return "nats" if self.traits.is_density else "(minus the loss)"
+
     def _optimiser(self) -> optax.GradientTransformation:
         fitting = self.fitting
         rate: Any = fitting.learning_rate

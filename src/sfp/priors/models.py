@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfp.documents import parse_json
-from sfp.errors import unknown
+from sfp.errors import SfpError, at_least, unknown
 from sfp.outside import call, check_callable, register
 from sfp.priors.deterministic import Deterministic
 from sfp.priors.gaussian import Gaussian
@@ -73,6 +73,20 @@ SKILLS: dict[str, Entry] = {
     ),
 }
 """Models of windows of actions, for method spirl; no other method takes them."""
+
+
+def sized(model: str, **sizes: int | None) -> Any:
+    """A model of skills with another horizon or latent; None leaves the usual one."""
+    given = {name: size for name, size in sizes.items() if size is not None}
+    if not given:
+        return model
+    if model not in SKILLS:
+        raise SfpError(
+            f"{' and '.join(given)}: these are sizes of skills, and the model is "
+            f"{model}. Leave them out, or fit --model skills."
+        )
+    at_least(1, **given)
+    return functools.partial(SKILLS[model].build, **given)
 
 
 SEEING: dict[str, Entry] = {

@@ -9,11 +9,11 @@ from typing import TypeAlias
 import numpy as np
 
 from sfp.envs.adapter import Environment
-from sfp.errors import SfpError
+from sfp.errors import SfpError, unknown
 from sfp.priors.base import Prior
 from sfp.priors.compatibility import check_prior
-from sfp.priors.noises import is_noise, noise_prior
-from sfp.priors.store import fingerprint, load_prior
+from sfp.priors.noises import NOISES, is_noise, noise_prior
+from sfp.priors.store import fingerprint, load_prior, shipped
 
 Given: TypeAlias = str | Path | Prior
 """A prior, its folder, the name of a shipped one, or a noise."""
@@ -48,6 +48,9 @@ def as_prior(given: Given, low: np.ndarray, high: np.ndarray) -> Prior:
         )
     if is_noise(given):
         return noise_prior(str(given), low, high)
+    known = [*shipped(), *NOISES]
+    if not Path(given).exists() and str(given) not in known:
+        raise unknown("prior", str(given), known, "Or give the folder of one.")
     return load_prior(given)
 
 

@@ -111,8 +111,8 @@ class Skills(eqx.Module):
 
     def decode(
         self, latent: Latent, states: Float[Array, "steps state"]
-    ) -> Float[Array, "steps dims"]:
-        """The actions of a skill, in the states that were met."""
+    ) -> Float[Array, "made dims"]:
+        """The actions of a skill, in the states that were met, or all of a plan."""
         if not self.closed:
             return self.plan(latent)
         return self.step(jnp.broadcast_to(latent, (len(states), self.latent)), states)

@@ -96,9 +96,12 @@ def differences(
     ]
     if not found:
         return ""
+    equal = f"--match {REFERENCE} makes them equal"
+    if own["hindsight"] != theirs["hindsight"] and not METHODS[name].relabels:
+        equal += f", but for hindsight, which {name} cannot have"
     return (
         f"{name} and {REFERENCE} differ in more than the method here: "
-        f"{', '.join(found)}. --match {REFERENCE} makes them equal."
+        f"{', '.join(found)}. {equal}."
     )
 
 
