@@ -256,8 +256,7 @@ class Mixture:
             `full`: only Q does (its derivation).
         td_value: the value of s_{t+n}: `sampled` tosses the coin for ã' (the paper),
             `expected` takes the mean over the coin, `policy` asks the policy alone,
-            `best` takes the better of the policy's action and a prior's proposal; each
-            of several priors proposes in its share of a batch.
+            `best` takes the better of the policy's action and the priors' proposals.
         commit: steps, in the mean, that one toss decides who acts; 1 is the paper, 0 a
             toss for a whole episode, the default with several priors.
         test_mixture: test the mixture as it acts too, beside the policy alone; by

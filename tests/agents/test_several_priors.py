@@ -166,12 +166,11 @@ def test_the_bank_holds_a_proposal_of_each_prior_for_its_own_history():
         np.testing.assert_allclose(bank[:, b, 1], second, rtol=1e-5)
 
 
-@pytest.mark.parametrize("value", ["sampled", "best"])
-def test_of_moved_goals_only_priors_that_see_them_propose_anew(value):
+def test_of_moved_goals_only_priors_that_see_them_propose_anew():
     """What is kept is the first and third prior's; the second sees the new state."""
     seeing = linear_prior(gain=0.1, state=3)
     priors = linear_prior(0.3, k=1), seeing, linear_prior(-0.6, k=1)
-    agent = make(priors, td_value=value)
+    agent = make(priors)
     histories = jnp.array([[0.5, -0.5]])
     kept = agent.propose(jax.random.key(0), histories)[:, 0]
     np.testing.assert_allclose(kept, [[0.3, -0.6]], rtol=1e-6)
@@ -185,23 +184,27 @@ def test_of_moved_goals_only_priors_that_see_them_propose_anew(value):
     anew = jax.vmap(seeing.sample, (None, 0))(jax.random.key(0), seen)
     np.testing.assert_allclose(every[:, 1], anew, rtol=1e-5)
     assert len(np.unique(anew)) > 1
-    one = agent._propose_in_turn(jax.random.key(1), kept, batch.history, obs)
-    np.testing.assert_allclose(one[:, 0], every[np.arange(6), np.arange(6) % 3])
 
 
-def test_the_better_of_two_values_looks_at_each_prior_in_every_second_state():
-    agent = make([linear_prior(0.8), linear_prior(-0.8)], td_value="best", bank=0)
-    state, batch = agent.init(jax.random.key(0)), random_batch(16)
-    _, metrics = jax.jit(agent.update)(state, batch, jax.random.key(0))
-    losses = []
-    for first, second in ((0.8, 0.8), (-0.8, -0.8), (0.8, -0.8)):
-        proposal = np.where(np.arange(16) % 2, second, first).astype(np.float32)
-        kept = jnp.stack([jnp.asarray(proposal)] * 2, axis=1)
-        given = batch._replace(next_proposal=kept)
-        _, other = jax.jit(agent.update)(state, given, jax.random.key(0))
-        losses.append(float(other["losses/critic"]))
-    assert losses[2] == pytest.approx(float(metrics["losses/critic"]), rel=1e-6)
-    assert len({*losses}) == 3
+@pytest.mark.parametrize("at", ["state", "next"])
+def test_lambda_learns_from_one_part_of_a_batch_and_the_rest_from_all(at):
+    priors = linear_prior(0.8), linear_prior(-0.8), linear_prior(0.1)
+    agent, batch = make(priors, bank=0, mixing_loss_at=at), random_batch(16)
+    state, key = agent.init(jax.random.key(0)), jax.random.key(0)
+    rows = {"part": slice(6), "rest": slice(6, None)}  # a third, rounded up
+    updates = {"as it is": jax.jit(agent.update)(state, batch, key)}
+    for name, moved in rows.items():
+        told = batch.relabelled.at[moved].set(1.0)
+        only_true = make(priors, bank=0, mixing_loss_at=at, mixing_goals="true")
+        given = batch._replace(relabelled=told)
+        updates[name] = jax.jit(only_true.update)(state, given, key)
+    losses = {name: metrics for name, (_, metrics) in updates.items()}
+    trust = {n: float(m["losses/mixing"]) for n, m in losses.items()}
+    assert trust["rest"] == trust["as it is"] != trust["part"]
+    assert len({float(m["losses/critic"]) for m in losses.values()}) == 1
+    moved = batch._replace(reward=batch.reward.at[6:].add(1.0))
+    _, other = jax.jit(agent.update)(state, moved, key)
+    assert float(other["losses/critic"]) != float(losses["part"]["losses/critic"])
 
 
 @pytest.mark.parametrize("value", ["sampled", "expected"])

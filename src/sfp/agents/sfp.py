@@ -24,7 +24,14 @@ from sfp.agents.losses import (
     td_target,
 )
 from sfp.agents.mixing import Mixing
-from sfp.agents.sac import SAC, Ahead, Features, SACState, min_q, sample
+from sfp.agents.sac import (
+    SAC,
+    Ahead,
+    Features,
+    SACState,
+    min_q,
+    sample,
+)
 from sfp.agents.tosses import Tosses, among, whose
 from sfp.config import Mixture, Networks, Schedule
 from sfp.data.batch import Batch
@@ -213,12 +220,16 @@ class SFP:
     def update(
         self, state: SFPState, batch: Batch, key: PRNGKeyArray
     ) -> tuple[SFPState, Metrics]:
-        """θ, φ and ω: critics, policy, Λ, targets."""
+        """θ, φ and ω: critics, policy, Λ, targets.
+
+        With K priors Λ learns from the first of K parts of a batch, so that all their
+        proposals together cost as much as those of one.
+        """
         keys, batch = Keys.split(key), self.sac.shifted(batch, key)
         now_key, next_key = jax.random.split(keys.prior)
-        proposal = self._propose(now_key, batch.proposal, batch.history, batch.obs)
-        ask = self._propose_in_turn if self._asks_in_turn else self._propose
-        next_proposal = ask(
+        part = jax.tree.map(lambda x: x[: -(-len(x) // self.components)], batch)
+        proposal = self._propose(now_key, part.proposal, part.history, part.obs)
+        next_proposal = self._propose(
             next_key, batch.next_proposal, batch.next_history, batch.next_obs
         )
         ahead = self.sac.look_ahead(state.sac, batch.next_obs)
@@ -232,13 +243,14 @@ class SFP:
             mixing,
             entropy_weight=self.mixture.entropy_weight,
         )
-        at = features
+        size = len(part.reward)
+        at, q_policy = features[:size], q_policy[:size]
         if self.mixture.mixing_loss_at == "next":
-            at, proposal = ahead.features, next_proposal
+            at, proposal = ahead.features[:size], next_proposal[:size]
             q_policy = min_q(sac.critics, at, sample(sac.policy, keys.policy, at)[0])
         q_prior = self._values(sac.critics, at, proposal)
         true = self.mixture.mixing_goals == "true"
-        counted = 1.0 - batch.relabelled if true else None
+        counted = 1.0 - part.relabelled if true else None
         state, mixing_metrics = self._learn_mixing(
             state, at, q_prior, q_policy, counted
         )
@@ -313,12 +325,6 @@ class SFP:
         ]
         return jnp.stack(made, axis=1)
 
-    @property
-    def _asks_in_turn(self) -> bool:
-        """Whether one proposal is enough for the target."""
-        mixture = self.mixture
-        return mixture.td_value == "best" and mixture.mixing_loss_at == "state"
-
     @cached_property
     def _tosses(self) -> Tosses:
         commit = self.mixture.commit
@@ -353,22 +359,6 @@ class SFP:
         given = kept, histories, jnp.concatenate([obs.state, obs.goal], axis=1)
         made = [self._proposal(k, key, *given) for k in range(len(self.priors))]
         return jnp.stack(made, axis=1)
-
-    def _propose_in_turn(
-        self, key: PRNGKeyArray, kept: Array, histories: Array, obs: Obs
-    ) -> Proposals:
-        """One proposal for each state: row i of a batch asks prior i mod K.
-
-        The rows are drawn independently, so that this draws a prior, too, at the cost
-        of a single one.
-        """
-        given = kept, histories, jnp.concatenate([obs.state, obs.goal], axis=1)
-        made = jnp.zeros((len(histories), 1, self.spec.action))
-        for k in range(len(self.priors)):
-            rows = slice(k, None, len(self.priors))
-            own = self._proposal(k, key, *(array[rows] for array in given))
-            made = made.at[rows, 0].set(own)
-        return made
 
     def _proposal(
         self, k: int, key: PRNGKeyArray, kept: Array, histories: Array, states: Array
