@@ -250,8 +250,8 @@ class Mixture:
         context: the prior continues the `executed` actions (the paper), or its own
             `stream` of proposals, executed or not.
         bank: proposals kept with each moment of the replay and drawn from in updates; 0
-            asks the prior anew in every update, as a single one that sees states
-            always is.
+            asks the prior anew in every update, as is done of a single one that
+            sees states, and with hindsight of each that does.
         entropy_weight: `mixed`: entropy and Q both count 1 - λ (the paper's loss), or
             `full`: only Q does (its derivation).
         td_value: the value of s_{t+n}: `sampled` tosses the coin for ã' (the paper),

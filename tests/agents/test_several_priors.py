@@ -124,8 +124,7 @@ def test_one_prior_acts_for_an_episode_and_tests_toss_at_every_step():
     assert counts == [1, 2]
 
 
-def test_a_kept_coin_leaves_lambda_its_say_in_every_state():
-    """In each state a component acts as often as Λ says there, not at the toss."""
+def test_a_kept_coin_is_compared_with_lambda_of_each_state():
     agent, rng = make(commit=0.0), np.random.default_rng(0)
     actor = actor_of(agent)._replace(
         mixing=lambda features: np.float32([np.log(9.0) * features[0], 0.0, 0.0])
@@ -169,11 +168,11 @@ def test_the_bank_holds_a_proposal_of_each_prior_for_its_own_history():
 def test_of_moved_goals_only_priors_that_see_them_propose_anew():
     """What is kept is the first and third prior's; the second sees the new state."""
     seeing = linear_prior(gain=0.1, state=3)
-    priors = linear_prior(0.3, k=1), seeing, linear_prior(-0.6, k=1)
-    agent = make(priors)
-    histories = jnp.array([[0.5, -0.5]])
+    first, last = (linear_prior(offset, gain=0.5, k=1) for offset in (0.3, -0.4))
+    agent = make([first, seeing, last])
+    histories = jnp.array([[0.5, -0.6]])
     kept = agent.propose(jax.random.key(0), histories)[:, 0]
-    np.testing.assert_allclose(kept, [[0.3, -0.6]], rtol=1e-6)
+    np.testing.assert_allclose(kept, [[0.3 + 0.25, -0.4 - 0.3]], rtol=1e-6)
     kept = jnp.array([[0.8, 0.9]]) * jnp.ones((6, 1))
     batch = random_batch(6, history=2)
     obs = batch.obs._replace(goal=jnp.zeros((6, 0)))
@@ -200,11 +199,11 @@ def test_lambda_learns_from_one_part_of_a_batch_and_the_rest_from_all(at):
         updates[name] = jax.jit(only_true.update)(state, given, key)
     losses = {name: metrics for name, (_, metrics) in updates.items()}
     trust = {n: float(m["losses/mixing"]) for n, m in losses.items()}
-    assert trust["rest"] == trust["as it is"] != trust["part"]
-    assert len({float(m["losses/critic"]) for m in losses.values()}) == 1
+    assert trust["rest"] == pytest.approx(trust["as it is"], rel=1e-6)
+    assert trust["part"] != pytest.approx(trust["as it is"], rel=1e-3)
     moved = batch._replace(reward=batch.reward.at[6:].add(1.0))
     _, other = jax.jit(agent.update)(state, moved, key)
-    assert float(other["losses/critic"]) != float(losses["part"]["losses/critic"])
+    assert float(other["losses/critic"]) != float(losses["as it is"]["losses/critic"])
 
 
 @pytest.mark.parametrize("value", ["sampled", "expected"])

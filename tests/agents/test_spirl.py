@@ -2,6 +2,7 @@
 
 import functools
 import re
+from contextlib import nullcontext
 
 import equinox as eqx
 import jax
@@ -24,6 +25,8 @@ from sfp.errors import SfpError
 from sfp.observation import Spec
 from sfp.priors.base import unit_prior
 from sfp.priors.fit import Fitter, conditioning_of, settings
+from sfp.priors.models import sized
+from sfp.priors.session import fit_to
 from sfp.priors.skills import Skills
 
 pytestmark = pytest.mark.slow
@@ -191,11 +194,31 @@ def test_skills_have_the_sizes_that_are_asked_for(tmp_path):
     assert (model.horizon, model.latent, model.closed) == (3, 2, False)
 
 
+def test_an_interrupted_fit_does_not_go_on_with_skills_of_another_length(tmp_path):
+    """The weights have the same shapes: the length is no part of them."""
+    held = []
+
+    def stop(done, row):
+        if row is not None:
+            raise KeyboardInterrupt
+
+    for horizon, progress in ((4, stop), (3, lambda done, row: held.append(row))):
+        fitting = settings("skills-open", epochs=2, epoch_steps=2, batch=16)
+        model = sized("skills-open", horizon=horizon)
+        sees = conditioning_of(model, 0, state=False)
+        made = Fitter(recordings(), conditioning=sees, model=model, fitting=fitting)
+        stopped = progress is stop
+        with pytest.raises(KeyboardInterrupt) if stopped else nullcontext():
+            out = tmp_path / "skills"
+            fit_to(out, recordings(), made, preset="default", progress=progress)
+    assert held[0] is None  # from the beginning
+
+
 @pytest.mark.parametrize(
     ("options", "match"),
     [
         (["--model", "skills"], "lacks 'observations'.*--model skills-open needs"),
-        (["--state"], "lacks 'observations'.*A state-free prior .* actions only"),
+        (["--state"], "lacks 'observations'.*Without --state nothing but"),
         (["--horizon", "5"], "horizon: these are sizes of skills, .* realnvp"),
         (["--model", "skills-open", "--latent", "0"], "latent of at least 1"),
         (["--model", "skills-open", "--horizon", "10"], "has 9.*smaller horizon"),

@@ -4,9 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 import sfp
 from environments import SMALL, make_prior, maze
+from faults import outcome
+from sfp.config import Schedule
+from sfp.envs.adapter import Environment
 from sfp.errors import SfpError
 from sfp.experiments.jobs import make_jobs
 from sfp.experiments.plan import Overrides, make_plan
@@ -78,6 +82,34 @@ def test_a_run_tells_of_every_prior_and_of_the_mixture(tmp_path):
     for other in ([own, "ou"], ["uniform", own], own):
         with pytest.raises(SfpError, match=r"other settings .*prior 'prior 1 \+ unif"):
             sfp.train(maze(), prior=other, resume=True, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("envs", [1, 2])
+def test_with_hindsight_proposals_of_priors_that_see_no_state_are_kept(tmp_path, envs):
+    """A run with them that gets another end has the bits of one that had it."""
+    priors = [make_prior(states=4), "pink"]
+    given = SHORT | dict(prior=priors, hindsight=4.0, envs=envs, warmup=50)
+    sfp.train(maze(), out=tmp_path / "run", **(given | {"steps": 50}))
+    sfp.train(maze(), out=tmp_path / "run", extend=True, **given)
+    sfp.train(maze(), out=tmp_path / "whole", **given)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+    pieces = list((tmp_path / "whole" / "checkpoint" / "replay").rglob("*.safetensors"))
+    kept = [load_file(piece)["['bank']"] for piece in pieces]
+    assert {bank.shape[2] for bank in kept} == {2}  # pink's, of two dimensions
+    steps = np.concatenate(kept)[:-envs]
+    assert (steps.std(axis=1) > 0).mean() > 0.9
+
+
+@pytest.mark.slow
+def test_checkpoints_of_one_prior_that_sees_states_keep_their_form():
+    environment = Environment(maze())
+    for count in (1, 2):
+        priors = tuple(make_prior(states=4, past_actions=k) for k in range(count))
+        agent = sfp.SFP(environment.spec, priors)
+        for hindsight, bank in ((4.0, 0), (0.0, 8 if count > 1 else 0)):
+            replay = agent.replay(Schedule(hindsight=hindsight), environment)
+            assert replay.columns["bank"].shape[1:] == (bank, 2 * count)
 
 
 def test_a_grid_gives_every_prior_to_its_run(tmp_path):

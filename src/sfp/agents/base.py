@@ -142,7 +142,11 @@ class Mixes(Protocol):
 
     @property
     def sees_states(self) -> bool:
-        """Whether `propose` is given states and goals behind the histories."""
+        """Whether a prior sees them.
+
+        `propose` is then given states and goals behind the histories, if the replay
+        keeps proposals of all priors.
+        """
         ...
 
     @property
@@ -212,7 +216,7 @@ def make_replay(
         schedule: n-step, discount, hindsight and capacity.
         environment: says what is observed and rewarded.
         bank: proposals kept with each time step, per prior.
-        priors: how many priors propose.
+        priors: of how many priors.
         chosen: dimensions of what is chosen; by default those of an action.
         kind: of replay.
         **options: of that kind.

@@ -24,14 +24,7 @@ from sfp.agents.losses import (
     td_target,
 )
 from sfp.agents.mixing import Mixing
-from sfp.agents.sac import (
-    SAC,
-    Ahead,
-    Features,
-    SACState,
-    min_q,
-    sample,
-)
+from sfp.agents.sac import SAC, Ahead, Features, SACState, min_q, sample
 from sfp.agents.tosses import Tosses, among, whose
 from sfp.config import Mixture, Networks, Schedule
 from sfp.data.batch import Batch
@@ -112,11 +105,6 @@ class SFP:
         return any(prior.conditioning.state for prior in self.priors)
 
     @property
-    def _blind(self) -> list[Prior]:
-        """The priors that see no state."""
-        return [prior for prior in self.priors if not prior.conditioning.state]
-
-    @property
     def tests_mixture(self) -> bool:
         """Whether tests show what the mixture does, too."""
         asked = self.mixture.test_mixture
@@ -133,9 +121,9 @@ class SFP:
         A goal given in hindsight is not the one that a prior saw which sees states: of
         such priors nothing is kept then.
         """
-        kept = self._blind if schedule.hindsight else self.priors
-        bank = self.bank if kept else 0
-        return make_replay(self, schedule, environment, bank=bank, priors=len(kept))
+        kept = self._proposing(states=not schedule.hindsight)
+        bank, priors = (self.bank, len(kept)) if kept else (0, self.components)
+        return make_replay(self, schedule, environment, bank=bank, priors=priors)
 
     def init(self, key: PRNGKeyArray) -> SFPState:
         """SAC's networks from the same key, and Λ."""
@@ -207,9 +195,8 @@ class SFP:
         """
         dims, made = self.spec.action, []
         histories, states = jnp.split(histories, [self._parts[-1].stop * dims], axis=1)
-        for k, prior in enumerate(self.priors):
-            if prior.conditioning.state and not states.shape[1]:
-                continue
+        for k in self._proposing(states=states.shape[1] > 0):
+            prior = self.priors[k]
             own = key if k == 0 else jax.random.fold_in(key, k)
             keys = jax.random.split(own, (len(histories), self.bank))
             often = jax.vmap(prior.sample, in_axes=(0, None))
@@ -222,12 +209,13 @@ class SFP:
     ) -> tuple[SFPState, Metrics]:
         """θ, φ and ω: critics, policy, Λ, targets.
 
-        With K priors Λ learns from the first of K parts of a batch, so that all their
-        proposals together cost as much as those of one.
+        Of K priors Λ's loss takes the first of K parts of a batch: it then asks for as
+        many values as with one.
         """
         keys, batch = Keys.split(key), self.sac.shifted(batch, key)
         now_key, next_key = jax.random.split(keys.prior)
-        part = jax.tree.map(lambda x: x[: -(-len(x) // self.components)], batch)
+        size = -(-len(batch.reward) // self.components)
+        part = jax.tree.map(lambda x: x[:size], batch)
         proposal = self._propose(now_key, part.proposal, part.history, part.obs)
         next_proposal = self._propose(
             next_key, batch.next_proposal, batch.next_history, batch.next_obs
@@ -243,7 +231,6 @@ class SFP:
             mixing,
             entropy_weight=self.mixture.entropy_weight,
         )
-        size = len(part.reward)
         at, q_policy = features[:size], q_policy[:size]
         if self.mixture.mixing_loss_at == "next":
             at, proposal = ahead.features[:size], next_proposal[:size]
@@ -321,9 +308,14 @@ class SFP:
     ) -> Weights:
         """min_i Q_i(s, ā_k) of every prior's proposal."""
         made = [
-            min_q(critics, features, proposals[:, k]) for k in range(proposals.shape[1])
+            min_q(critics, features, proposals[:, k]) for k in range(self.components)
         ]
         return jnp.stack(made, axis=1)
+
+    def _proposing(self, *, states: bool) -> list[int]:
+        """The priors that can propose where states are shown, or where they are not."""
+        seeing = [prior.conditioning.state for prior in self.priors]
+        return [k for k, sees in enumerate(seeing) if states or not sees]
 
     @cached_property
     def _tosses(self) -> Tosses:
@@ -357,19 +349,18 @@ class SFP:
     ) -> Proposals:
         """Proposals for a batch: those kept in the replay, or new ones."""
         given = kept, histories, jnp.concatenate([obs.state, obs.goal], axis=1)
-        made = [self._proposal(k, key, *given) for k in range(len(self.priors))]
+        made = [self._proposal(k, key, *given) for k in range(self.components)]
         return jnp.stack(made, axis=1)
 
     def _proposal(
         self, k: int, key: PRNGKeyArray, kept: Array, histories: Array, states: Array
     ) -> Float[Array, "batch dims"]:
         """What prior k proposes: what is kept of it, or a new draw."""
-        prior = self.priors[k]
         kept = kept.reshape(len(kept), -1, self.spec.action)
-        if kept.shape[1] == len(self.priors):
-            return kept[:, k]
-        if kept.shape[1] and not prior.conditioning.state:
-            return kept[:, sum(not p.conditioning.state for p in self.priors[:k])]
+        known = self._proposing(states=kept.shape[1] == len(self.priors))
+        if kept.shape[1] and k in known:
+            return kept[:, known.index(k)]
+        prior = self.priors[k]
         contexts = jax.vmap(prior.context)(self._flat(histories, k), states)
         own = key if k == 0 else jax.random.fold_in(key, k)
         return jax.vmap(prior.sample)(jax.random.split(own, len(states)), contexts)

@@ -12,8 +12,8 @@ import numpy as np
 class Tosses:
     """Coins in [0, 1), each kept for some steps.
 
-    The coin is kept, not who acts: in every state each component acts as often as Λ
-    says there, whatever it said where the coin was tossed.
+    The coin is kept, not who acts: it is compared with Λ of the state at hand, not of
+    that where it was tossed.
 
     Attributes:
         commit: steps per toss in the mean; 0 is a whole episode.

@@ -120,6 +120,7 @@ def fit(
             every=every,
         )
     except MissingColumn as error:
+        load(dataset, drop_short=drop_short)  # raises if it lacks the actions
         raise MissingColumn(f"{error} {_blind(model)}") from error
     if env is not None:
         trajectories = trajectories.bounded(*bounds_of(env))
@@ -183,6 +184,10 @@ def fit(
 
 def _blind(model: str) -> str:
     """What can be fitted to recordings that lack what the model sees."""
+    from sfp.priors.models import SEEING
+
     if model == "skills":
         return "Closed-loop skills see states: --model skills-open needs actions only."
-    return "A state-free prior (--past-actions, without --state) needs actions only."
+    if model in SEEING:
+        return "Record images (sfp collect --images), or fit another model."
+    return "Without --state nothing but actions is needed."

@@ -23,7 +23,7 @@ class Batch(NamedTuple):
         next_obs: s_{t+m}, with the same goal.
         history: the actions strictly before a_t that priors see, flattened.
         next_history: the same before a_{t+m}; it ends at a_{t+m-1}.
-        proposal: an action that each prior proposed at t, where the replay keeps some.
+        proposal: an action of each prior whose proposals the replay keeps, at t.
         next_proposal: the same at t + m.
         relabelled: 1 where the goal is one that was achieved later, 0 where it is true.
     """

@@ -13,6 +13,7 @@ from sfp.exploration.figures import COLOURS, save, spectrum_figure
 from sfp.exploration.metrics import cut
 from sfp.priors.base import Prior
 from sfp.priors.conditioning import states
+from sfp.priors.protocols import traits_of
 from sfp.priors.rollout import rollout
 from sfp.priors.skills import Skills
 from sfp.priors.store import Card
@@ -52,7 +53,7 @@ def write_card(folder: Path, prior: Prior, card: Card, data: Trajectories) -> No
     lines = [
         f"![{caption}]({name})\n\n{caption}." for name, (_, caption) in pictures.items()
     ]
-    text = "\n\n".join([_facts(card), *lines]) + "\n"
+    text = "\n\n".join([_facts(card, prior), *lines]) + "\n"
     (folder / "README.md").write_text(text, encoding="utf-8")
 
 
@@ -90,9 +91,7 @@ def _write_skills(folder: Path, prior: Prior, card: Card, data: Trajectories) ->
     error, spread = reconstruction(prior, data)
     text = "\n\n".join(
         [
-            _facts(card)
-            .replace("# Action prior", "# Skills")
-            .replace("held-out log-likelihood (nats)", "minus the held-out loss"),
+            _facts(card, prior).replace("# Action prior", "# Skills"),
             f"A skill is {skills.horizon} actions, its latent has {skills.latent} "
             f"numbers, the loop is {'closed' if skills.closed else 'open'}. The "
             f"decoder errs by {error:.4f} in the mean square of scaled actions, "
@@ -207,7 +206,9 @@ def _typical_contexts(prior: Prior, data: Trajectories) -> np.ndarray:
     return np.asarray(prior.seeds[:count]).reshape(count, -1)
 
 
-def _facts(card: Card) -> str:
+def _facts(card: Card, prior: Prior) -> str:
+    density = traits_of(prior.model).is_density
+    score = "held-out log-likelihood (nats)" if density else "minus the held-out loss"
     held = "-" if card.score is None else f"{card.score:.4f}"
     rows = {
         "model": card.model,
@@ -216,7 +217,7 @@ def _facts(card: Card) -> str:
         "action bounds": ", ".join(
             f"[{a:g}, {b:g}]" for a, b in zip(card.low, card.high, strict=True)
         ),
-        "held-out log-likelihood (nats)": held,
+        score: held,
         "learned from": f"{card.data.get('source')}, {card.data.get('episodes')} "
         f"episodes, {card.data.get('steps')} steps",
         "fit": f"preset {card.fit.get('preset')}, {card.fit.get('gradient_steps')} "

@@ -59,6 +59,7 @@ def fit_to(
     card = make_card(first)  # a prior that cannot be kept is refused before the fit
     request = {
         "model": card.model,
+        "arguments": card.arguments,
         "weights": fingerprint(first),
         "preset": preset,
         "conditioning": asdict(fitter.conditioning),

@@ -96,13 +96,13 @@ def differences(
     ]
     if not found:
         return ""
-    equal = f"--match {REFERENCE} makes them equal"
-    if own["hindsight"] != theirs["hindsight"] and not METHODS[name].relabels:
-        equal += f", but for hindsight, which {name} cannot have"
-    return (
-        f"{name} and {REFERENCE} differ in more than the method here: "
-        f"{', '.join(found)}. {equal}."
-    )
+    said = f"{name} and {REFERENCE} differ in more than the method here: "
+    said += f"{', '.join(found)}."
+    fixed = own["hindsight"] != theirs["hindsight"] and not METHODS[name].relabels
+    if len(found) > fixed:
+        said += f" --match {REFERENCE} makes them equal"
+        said += ", but for hindsight." if fixed else "."
+    return said + (f" {name} cannot have hindsight." if fixed else "")
 
 
 def _relabelled(
