@@ -4,7 +4,8 @@
 
 They are printed, and written as mixtures.md beside the tables of `sfp report`: runs of
 `sfp-quick` with two priors, against those with the state-free prior alone
-(results/sooner/runs.csv), by what a toss is for (results/several/learning), what does
+(results/sooner/runs.csv), and with Λ's loss over whole batches
+(whole-batches.csv), by what a toss is for (results/several/learning), what does
 and does not make them late on `corridor` (causes.csv), and how long they wait for a
 reward (waits.csv). p is one-sided, of a permutation test on Gehan's scores of the
 censored times, corrected for the rows of the table (Holm).
@@ -45,7 +46,9 @@ def main() -> None:
 
 def tables() -> str:
     """All of them, in the order of the page."""
-    return "\n\n".join([times(), weights(), tosses(), causes(), waits()]) + "\n"
+    return (
+        "\n\n".join([times(), weights(), parts(), tosses(), causes(), waits()]) + "\n"
+    )
 
 
 def times() -> str:
@@ -100,6 +103,30 @@ def weights() -> str:
             rows.append([task, said, middle, each, f"{below} of {len(shares)}"])
     head = ["task", "priors", "weight of the second / of `room` when solved, median"]
     return table([*head, "seed by seed", "below a quarter"], rows)
+
+
+def parts() -> str:
+    """The same runs when Λ's loss took whole batches, where only that has changed."""
+    whole = {
+        (r["task"], r["method"], r["seed"]): r
+        for r in _read(SEVERAL / "whole-batches.csv")
+    }
+    rows = []
+    for label in list(BESIDE)[1:]:
+        for task in TASKS:
+            now = [
+                r
+                for r in _read(MADE / "summary.csv")
+                if (r["task"], r["method"]) == (task, label)
+            ]
+            then = [whole[task, label, r["seed"]] for r in now]
+            pairs = list(zip(now, then, strict=True))
+            if any(a["first_reward"] != b["first_reward"] for a, b in pairs):
+                raise ValueError(f"{task}, {label}: other first rewards")
+            gaps = [int(a["solved_at"]) - int(b["solved_at"]) for a, b in pairs]
+            each = ", ".join(f"{gap / 1000:+.0f}" if gap else "0" for gap in gaps)
+            rows.append([task, BESIDE[label], each])
+    return table(["task", "priors", "later by (thousand steps), seed by seed"], rows)
 
 
 def tosses() -> str:

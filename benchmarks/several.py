@@ -32,7 +32,7 @@ from sfp.envs.adapter import Environment
 from sfp.priors.base import unit_prior
 from sfp.priors.noises import noise_prior
 
-ROUNDS = 5
+ROUNDS = 3
 LEAST = 0.85
 KINDS = {
     "sfp": (0.0, Mixture(), Networks()),
