@@ -185,27 +185,6 @@ def test_of_moved_goals_only_priors_that_see_them_propose_anew():
     assert len(np.unique(anew)) > 1
 
 
-@pytest.mark.parametrize("at", ["state", "next"])
-def test_lambda_learns_from_one_part_of_a_batch_and_the_rest_from_all(at):
-    priors = linear_prior(0.8), linear_prior(-0.8), linear_prior(0.1)
-    agent, batch = make(priors, bank=0, mixing_loss_at=at), random_batch(16)
-    state, key = agent.init(jax.random.key(0)), jax.random.key(0)
-    rows = {"part": slice(6), "rest": slice(6, None)}  # a third, rounded up
-    updates = {"as it is": jax.jit(agent.update)(state, batch, key)}
-    for name, moved in rows.items():
-        told = batch.relabelled.at[moved].set(1.0)
-        only_true = make(priors, bank=0, mixing_loss_at=at, mixing_goals="true")
-        given = batch._replace(relabelled=told)
-        updates[name] = jax.jit(only_true.update)(state, given, key)
-    losses = {name: metrics for name, (_, metrics) in updates.items()}
-    trust = {n: float(m["losses/mixing"]) for n, m in losses.items()}
-    assert trust["rest"] == pytest.approx(trust["as it is"], rel=1e-6)
-    assert trust["part"] != pytest.approx(trust["as it is"], rel=1e-3)
-    moved = batch._replace(reward=batch.reward.at[6:].add(1.0))
-    _, other = jax.jit(agent.update)(state, moved, key)
-    assert float(other["losses/critic"]) != float(losses["as it is"]["losses/critic"])
-
-
 @pytest.mark.parametrize("value", ["sampled", "expected"])
 def test_the_better_of_two_priors_gains_the_larger_share(value):
     """Reward a: the prior that proposes 0.8 is better than the one with -0.8."""

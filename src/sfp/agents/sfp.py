@@ -207,16 +207,10 @@ class SFP:
     def update(
         self, state: SFPState, batch: Batch, key: PRNGKeyArray
     ) -> tuple[SFPState, Metrics]:
-        """θ, φ and ω: critics, policy, Λ, targets.
-
-        Of K priors Λ's loss takes the first of K parts of a batch: it then asks for as
-        many values as with one.
-        """
+        """θ, φ and ω: critics, policy, Λ, targets."""
         keys, batch = Keys.split(key), self.sac.shifted(batch, key)
         now_key, next_key = jax.random.split(keys.prior)
-        size = -(-len(batch.reward) // self.components)
-        part = jax.tree.map(lambda x: x[:size], batch)
-        proposal = self._propose(now_key, part.proposal, part.history, part.obs)
+        proposal = self._propose(now_key, batch.proposal, batch.history, batch.obs)
         next_proposal = self._propose(
             next_key, batch.next_proposal, batch.next_history, batch.next_obs
         )
@@ -231,13 +225,13 @@ class SFP:
             mixing,
             entropy_weight=self.mixture.entropy_weight,
         )
-        at, q_policy = features[:size], q_policy[:size]
+        at = features
         if self.mixture.mixing_loss_at == "next":
-            at, proposal = ahead.features[:size], next_proposal[:size]
+            at, proposal = ahead.features, next_proposal
             q_policy = min_q(sac.critics, at, sample(sac.policy, keys.policy, at)[0])
         q_prior = self._values(sac.critics, at, proposal)
         true = self.mixture.mixing_goals == "true"
-        counted = 1.0 - part.relabelled if true else None
+        counted = 1.0 - batch.relabelled if true else None
         state, mixing_metrics = self._learn_mixing(
             state, at, q_prior, q_policy, counted
         )
