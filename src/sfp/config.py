@@ -10,7 +10,7 @@ from sfp.errors import SfpError, at_least, unknown
 
 Context: TypeAlias = Literal["executed", "stream"]
 EntropyWeight: TypeAlias = Literal["full", "mixed"]
-LossAt: TypeAlias = Literal["state", "next"]
+LossAt: TypeAlias = Literal["state", "next", "target"]
 Goals: TypeAlias = Literal["all", "true"]
 HindsightGoals: TypeAlias = Literal["all", "unmet"]
 TDValue: TypeAlias = Literal["sampled", "expected", "policy", "best"]
@@ -33,6 +33,7 @@ STANDARD: dict[str, Any] = {
     "hindsight_goals": "all",
     "critic_norm": False,
     "td_value": "sampled",
+    "mixing_loss_at": "state",
     "mixing_goals": "all",
     "commit": 1.0,
     "frontier": 0,
@@ -61,9 +62,9 @@ class Schedule:
         warmup_limit: with `reward`, steps of the warm-up at most, where rewards differ
             or episodes end by themselves, so that there is something to learn from; 0
             sets no limit (sfp-quick: 20,000).
-        frontier: in the warm-up, go to a place where few steps have been, by actions
-            that led there before, then explore for this many steps; 0 never goes back
-            (sfp-quick on point-mazes: 50).
+        frontier: in the warm-up, and in explore_episodes after it, go to a place where
+            few steps have been, by actions that led there before, then explore for this
+            many steps; 0 never goes back (sfp-quick on point-mazes: 50).
         explore_episodes: after the warm-up, the share of episodes in which its explorer
             acts alone, while the other episodes meet no reward; it falls as more of
             these do. Against a policy that looks good to its critics only (sfp-quick on
@@ -244,7 +245,8 @@ class Mixture:
             default 1e-9, and for the paper's sfp 1e-7 on gym-mujoco.
         mixing_fixed: keep λ at this value instead of learning Λ.
         mixing_loss_at: where Λ's loss is taken: `state` is s_t (the paper), `next` is
-            s_{t+n} (the authors' code).
+            s_{t+n} (the authors' code), `target` is s_{t+n} with the values that the
+            target was made of (sfp-quick with several priors).
         mixing_goals: what Λ learns from: `all` goals (the paper), or `true` ones only,
             where hindsight relabels others. Shares of several priors learn from all.
         context: the prior continues the `executed` actions (the paper), or its own
@@ -268,7 +270,7 @@ class Mixture:
     mixing_depth: int = 2
     mixing_gradient_scale: float | None = None
     mixing_fixed: float | None = None
-    mixing_loss_at: LossAt = "state"
+    mixing_loss_at: LossAt | None = None
     mixing_goals: Goals | None = None
     context: Context = "executed"
     bank: int = 8
@@ -297,6 +299,12 @@ class Mixture:
         if self.mixing_fixed is not None and not 0.0 <= self.mixing_fixed <= 1.0:
             raise SfpError(
                 f"expected mixing_fixed within [0, 1], received {self.mixing_fixed}."
+            )
+        if self.mixing_loss_at == "target" and self.td_value in ("sampled", "policy"):
+            raise SfpError(
+                "expected td_value best or expected where mixing_loss_at is target, "
+                f"received {self.td_value}, which has not asked for every value: set "
+                "mixing_loss_at to state."
             )
 
 

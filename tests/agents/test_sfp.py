@@ -342,6 +342,10 @@ CASES = {
     ),
     "state": ({"state": 3}, {"bank": 4, "entropy_weight": "full"}),
     "state and action": ({"k": 1, "state": 2}, {"mixing_loss_at": "next"}),
+    "values of the target": (
+        {"k": 1},
+        {"bank": 4, "td_value": "best", "mixing_loss_at": "target"},
+    ),
 }
 
 
@@ -405,6 +409,8 @@ def test_an_update_reports_the_losses_of_the_equations(case):
         action, _ = policy_draw(after.sac.policy, keys.policy, batch.next_obs.state)
         q_policy = both_q(critics, batch.next_obs.state, action).min(axis=0)
         q_prior = both_q(critics, batch.next_obs.state, next_proposal).min(axis=0)
+    if options.get("mixing_loss_at") == "target":
+        mixing, q_policy, q_prior = next_mixing, of_policy, of_prior
     counted = np.ones(16, bool)
     if options.get("mixing_goals") == "true":
         counted = np.asarray(batch.relabelled) == 0
@@ -431,7 +437,7 @@ def test_the_expected_value_is_the_mean_over_many_coins():
     def target(agent, coin):
         ahead = agent.sac.look_ahead(state.sac, batch.next_obs)
         drawn = keys._replace(choice=coin)
-        return agent._target(state, batch, ahead, proposal, drawn)
+        return agent._target(state, batch, ahead, proposal, drawn)[0]
 
     coins = jax.random.split(jax.random.key(2), 4000)
     sampled = jax.jit(jax.vmap(lambda coin: target(agents[0], coin)))(coins)

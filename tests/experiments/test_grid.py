@@ -25,6 +25,7 @@ from sfp.exploration.explorers import EXPLORERS
 from sfp.priors.models import known_models
 from sfp.priors.store import find_shipped, shipped
 from sfp.training.folder import CONFIG
+from sfp.training.match import with_several
 
 FIVE = {"SFP", "SAC", "SAC+BC", "SAC-PolyRL", "PARROT-state"}
 
@@ -130,7 +131,7 @@ def test_a_run_with_several_priors_has_their_default_of_tosses(tmp_path):
     about = {"task": "maze", "method": "sfp-quick", "seed": 0}
     about["schedule"] = METHODS["sfp-quick"].by_suite["point-maze"] | {"steps": 40_000}
     for cell, right in ((usual, 0.0), (other, 1.0)):
-        own = METHODS["sfp-quick"].defaults
+        own = with_several(METHODS["sfp-quick"]).defaults
         folder = cell.folder(tmp_path)
         folder.mkdir(parents=True)
         for commit, explores in ((0.0, 0.5), (1.0, 0.5), (right, 0.0)):

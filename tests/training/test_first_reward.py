@@ -214,6 +214,32 @@ def test_the_explorer_s_share_falls_as_others_meet_rewards(monkeypatch):
     assert whose[-1] == "train"
 
 
+class Onwards(Late):
+    """It goes the same way in every episode, one place further at each step."""
+
+    def step(self, action):
+        _, *rest = super().step(action)
+        return np.full(1, self.count % 40 / 40, np.float32), *rest
+
+
+@pytest.mark.slow
+def test_the_frontier_leads_the_explorer_s_episodes_after_the_warm_up(monkeypatch):
+    monkeypatch.setattr(frontier, "MEASURED", 60)
+    given = dict(explore_episodes=0.5, frontier=5)
+    phases, _ = watch(monkeypatch, Onwards(at=50), **given)
+    assert "given" in phases[60:100]
+    assert phases[100:120] == ["train"] * 20  # the rest of an episode
+    episodes = [phases[at : at + 40] for at in range(120, 1000, 40)]
+    exploring = [one for one in episodes if "train" not in one]
+    assert 5 <= len(exploring) <= 17  # of 22
+    assert all(set(one) == {"train"} for one in episodes if "train" in one)
+    led = [one.count("given") for one in exploring]
+    assert min(led) > 0
+    assert max(led) < 40
+    phases, _ = watch(monkeypatch, Onwards(at=50), frontier=5)
+    assert set(phases[100:]) == {"train"}
+
+
 @pytest.mark.slow
 def test_the_policy_s_mean_has_a_share_of_the_episodes(monkeypatch):
     phases, _ = watch(monkeypatch, Late(), greedy_episodes=0.5)
@@ -320,16 +346,21 @@ def test_goals_are_relabelled_until_the_first_reward(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["sac", "sfp"])
-def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(tmp_path, method):
-    """Once while it waits (and is led to rare places), once while it catches up."""
+@pytest.mark.parametrize(("method", "share"), [("sac", 0.5), ("sfp", 0), ("sfp", 0.9)])
+def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(
+    tmp_path, method, share
+):
+    """Once while it waits (and is led to rare places), once while it catches up.
+
+    With a share of exploring episodes it is led in those, too, while it catches up.
+    """
     given = SMALL | dict(warmup_until="reward", update_from="reward", catch_up=2)
-    given |= dict(method=method)
+    given |= dict(method=method, explore_episodes=share)
     if method == "sfp":
         box = dict(dims=2, low=[-1.0, 0.0], high=[2.0, 0.5])
         given |= dict(prior=linear_prior(0.1, deviation=0.5, k=1, **box), frontier=3)
     else:
-        given |= dict(explore_episodes=0.5, greedy_episodes=0.5)
+        given |= dict(greedy_episodes=0.5)
 
     def train(name, **more):
         options = given | more

@@ -9,13 +9,15 @@ from safetensors.numpy import load_file
 import sfp
 from environments import SMALL, make_prior, maze
 from faults import outcome
-from sfp.config import Schedule
+from sfp.agents.methods import METHODS
+from sfp.config import Mixture, Schedule
 from sfp.envs.adapter import Environment
 from sfp.errors import SfpError
 from sfp.experiments.jobs import make_jobs
 from sfp.experiments.plan import Overrides, make_plan
 from sfp.report.records import read_run, summarise, tell_apart, tidy
 from sfp.training.log import AS_MIXTURE, MIXTURE_TEST, read_table
+from sfp.training.match import with_several
 
 SHORT = SMALL | dict(method="sfp", steps=100, eval_every=50, log_every=50, capacity=120)
 
@@ -42,6 +44,11 @@ OTHERS = [
         (["pink", "ou"], {"method": "parrot-action"}, "takes one prior, received 2"),
         (["pinkk"], {}, "unknown prior 'pinkk': did you mean pink"),
         (["pink"], {"method": "sac"}, "method sac takes no prior"),
+        (
+            ["pink", "ou"],
+            {"mixing_loss_at": "target"},
+            "td_value best or expected .* received sampled",
+        ),
         (["pink"], {"commit": 0.5}, "commit of 1 or more, or 0 for a whole episode"),
     ],
 )
@@ -50,6 +57,22 @@ def test_what_is_refused(tmp_path, prior, given, match):
         sfp.train(maze(), prior=prior, out=tmp_path / "run", **(SHORT | given))
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "at"), [("sfp", None), ("sfp-quick", "target"), ("sac", None)]
+)
+def test_several_learn_from_the_values_of_a_target_that_asks_for_all(method, at):
+    defaults = with_several(METHODS[method]).defaults
+    assert defaults.get("mixing_loss_at") == at
+    assert "mixing_loss_at" not in METHODS[method].defaults  # one prior: the paper's
+
+
+@pytest.mark.parametrize("value", ["sampled", "policy", None])
+def test_a_target_that_does_not_ask_for_all_has_no_values_to_learn_from(value):
+    given = dict(td_value=value, mixing_loss_at="target")
+    with pytest.raises(SfpError, match="td_value best or expected"):
+        sfp.SFP(Environment(maze()).spec, (make_prior(),), mixture=Mixture(**given))
 
 
 @pytest.mark.slow

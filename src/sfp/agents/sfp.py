@@ -26,7 +26,7 @@ from sfp.agents.losses import (
 from sfp.agents.mixing import Mixing
 from sfp.agents.sac import SAC, Ahead, Features, SACState, min_q, sample
 from sfp.agents.tosses import Tosses, among, whose
-from sfp.config import Mixture, Networks, Schedule
+from sfp.config import Mixture, Networks, Schedule, settle
 from sfp.data.batch import Batch
 from sfp.data.replay import EpisodeReplay
 from sfp.envs.adapter import Environment
@@ -78,6 +78,9 @@ class SFP:
     networks: Networks = field(default_factory=Networks)
     mixture: Mixture = field(default_factory=Mixture)
     spread: tuple[str, ...] = ("mixing",)
+
+    def __post_init__(self):
+        settle(self.mixture, {})  # refuses what does not go together
 
     @property
     def sac(self) -> SAC:
@@ -215,7 +218,7 @@ class SFP:
             next_key, batch.next_proposal, batch.next_history, batch.next_obs
         )
         ahead = self.sac.look_ahead(state.sac, batch.next_obs)
-        target = self._target(state, batch, ahead, next_proposal, keys)
+        target, asked = self._target(state, batch, ahead, next_proposal, keys)
         sac, critic_metrics, features = self.sac.learn_critics(state.sac, batch, target)
         mixing = self.mixing.of(state.mixing, features).sum(axis=1)
         sac, policy_metrics, q_policy = self.sac.learn_policy(
@@ -226,10 +229,15 @@ class SFP:
             entropy_weight=self.mixture.entropy_weight,
         )
         at = features
-        if self.mixture.mixing_loss_at == "next":
-            at, proposal = ahead.features, next_proposal
-            q_policy = min_q(sac.critics, at, sample(sac.policy, keys.policy, at)[0])
-        q_prior = self._values(sac.critics, at, proposal)
+        if self.mixture.mixing_loss_at == "target":
+            assert asked is not None  # __post_init__
+            at, (q_prior, q_policy) = ahead.features, asked
+        else:
+            if self.mixture.mixing_loss_at == "next":
+                at, proposal = ahead.features, next_proposal
+                action, _ = sample(sac.policy, keys.policy, at)
+                q_policy = min_q(sac.critics, at, action)
+            q_prior = self._values(sac.critics, at, proposal)
         true = self.mixture.mixing_goals == "true"
         counted = 1.0 - batch.relabelled if true else None
         state, mixing_metrics = self._learn_mixing(
@@ -245,26 +253,28 @@ class SFP:
         ahead: Ahead,
         next_proposal: Proposals,
         keys: Keys,
-    ) -> Values:
-        """y, with ã' from the mixture at s_{t+n}."""
-        sac = state.sac
+    ) -> tuple[Values, tuple[Weights, Values] | None]:
+        """y, with ã' from the mixture at s_{t+n}.
+
+        Also the values of priors and policy there, if it was made of all of them.
+        """
+        sac, asked = state.sac, None
         weights = self.mixing.of(state.mixing, ahead.features)
         action, log_prob = sample(sac.policy, keys.target, ahead.features)
         kind = self.mixture.td_value
         if kind == "policy":
             value = min_q(sac.targets, ahead.target, action)
-        elif kind == "expected":
-            value = expected_value(
-                weights, *self._both(state, ahead, next_proposal, action)
-            )
-        elif kind == "best":
-            value = best_value(*self._both(state, ahead, next_proposal, action))
+        elif kind in ("expected", "best"):
+            asked = self._both(state, ahead, next_proposal, action)
+            best = kind == "best"
+            value = best_value(*asked) if best else expected_value(weights, *asked)
         else:
             coin = jax.random.uniform(keys.choice, batch.reward.shape)
             chosen = choose(coin, weights, next_proposal, action)
             value = min_q(sac.targets, ahead.target, chosen)
         alpha = jnp.exp(sac.log_alpha)
-        return td_target(batch.reward, batch.discount, value, log_prob, alpha)
+        made = td_target(batch.reward, batch.discount, value, log_prob, alpha)
+        return made, asked
 
     def _both(
         self, state: SFPState, ahead: Ahead, proposals: Proposals, action: Array

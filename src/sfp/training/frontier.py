@@ -1,4 +1,4 @@
-"""The frontier: in the warm-up, set out from where few have been.
+"""The frontier: whoever explores sets out from where few have been.
 
 An explorer begins every episode at the start, so that most of its steps are spent where
 it has been before. A map of the visited places leads it back to a rare one first, by
@@ -71,7 +71,7 @@ class Trip:
 
 
 class Frontier:
-    """Leads the rollouts of a warm-up to rare places; one map for all of them.
+    """Leads rollouts that explore to rare places; one map for all of them.
 
     Its map is a function of all that it was told, which `arrays` holds.
 

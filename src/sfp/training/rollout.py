@@ -108,12 +108,13 @@ class Rollout:
     def _step(self, actor: Any, rng: np.random.Generator) -> None:
         """One step in every environment."""
         decisions, phase = [], self._phase()
-        if phase == "train":
+        if phase == "train" and not self.schedule.explore_episodes:
             self.frontier = None
         for i, one in enumerate(self.running):
             assert one.observed is not None
-            given = self.frontier.lead(i, rng) if self.frontier else None
             alone = self._explorer() if one.whose == EXPLORER else phase
+            led = self.frontier if alone != "train" else None
+            given = led.lead(i, rng) if led else None
             if one.whose == GREEDY:
                 given, _ = self._greedy.act((), one.observed.obs, rng)
             turn = Turn(one.observed.obs, rng, alone, given)
