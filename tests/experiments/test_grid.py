@@ -541,6 +541,13 @@ def test_the_visual_experiment_compares_images_with_states(tmp_path):
     assert recording.dataset == "sfp/room/scripted-images-v0"
     assert "--images" in recording.words
     assert all(dict(entry.cell.settings)["update_every"] == 2 for entry in plan.entries)
+    cloned = make_plan(
+        "visual", overrides=Overrides(tasks=(), methods=("bc-half",), seeds=(0,))
+    )
+    seen = {entry.cell.task: entry.cell.data.dataset for entry in cloned.entries}
+    assert {task: "-images-" in name for task, name in seen.items()} == {
+        task: task in images for task in states | images
+    }
     write_manifest(tmp_path, plan, {})
     held = json.loads((tmp_path / "visual" / "experiment.json").read_text())
     assert set(held["aggregate"]) == images

@@ -1,5 +1,7 @@
 """A flow that sees images: what it learns, how it is kept, and PARROT on images."""
 
+from dataclasses import replace
+
 import gymnasium as gym
 import jax
 import jax.numpy as jnp
@@ -106,6 +108,40 @@ def test_parrot_sees_images_and_its_policy_is_kept(prior, tmp_path):
     rng = np.random.default_rng(0)
     acted, _ = held.act(held.begin(rng), Obs(none, none, image), rng)
     np.testing.assert_allclose(action, acted, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_bc_clones_what_an_image_tells_and_what_sees_it():
+    data = recordings()
+    options = dict(steps=10, warmup=10, update_after=20, iteration=10, batch=10)
+    options |= dict(eval_every=1000, log_every=10, capacity=60, n_step=2, width=16)
+    policy = sfp.train(
+        Bright(),
+        **options,
+        method="sac-bc",
+        data=data,
+        bc_epochs=20,
+        eval_env=Bright(),
+        progress=lambda step: None,
+    )
+    for image, action in zip(data.images[::20], data.actions[::20], strict=True):
+        np.testing.assert_allclose(policy.predict(image), action, atol=0.3)
+
+
+@pytest.mark.slow
+def test_recordings_of_other_images_are_refused_by_bc():
+    options = dict(steps=10, eval_env=Bright(), batch=8, progress=lambda step: None)
+    for data, line in (
+        (
+            recordings(shape=(16, 8, 3)),
+            r"uint8 and shape \(16, 8, 3\), .* \(16, 16, 3\)",
+        ),
+        (replace(recordings(), images=None), "needs images in the recordings"),
+    ):
+        with pytest.raises(SfpError, match=line):
+            sfp.train(Bright(), method="sac-bc", data=data, **options)
+    with pytest.raises(SfpError, match=r"method rlpd needs states, .* shows images"):
+        sfp.train(Bright(), method="rlpd", data=recordings(), **options)
 
 
 @pytest.mark.slow

@@ -148,11 +148,11 @@ def test_a_policy_that_remembers_takes_one_observation_at_a_time():
 BAD = {
     "sac-bc without recordings": (
         lambda: dict(method="sac-bc"),
-        "needs recordings with obser",
+        "needs recordings with actions, states .*, or images",
     ),
     "rlpd without recordings": (
         lambda: dict(method="rlpd"),
-        "needs recordings with obser",
+        "needs recordings with actions, states, goals",
     ),
     "sac with recordings": (
         lambda: dict(method="sac", data=recordings()),

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from sfp.agents.base import Agent
 from sfp.agents.bc import BC
 from sfp.agents.kl import KL
@@ -21,9 +23,8 @@ from sfp.exploration.family import Correlated, SelfAvoiding
 from sfp.exploration.prior import PriorWarmup
 from sfp.noise.polyrl import PolyRL
 from sfp.noise.processes import Colored, Noise, OrnsteinUhlenbeck, Zeta
-from sfp.observation import Spec
+from sfp.observation import Obs, Spec
 from sfp.priors.base import Prior, unit_prior
-from sfp.priors.conditioning import states
 from sfp.priors.gaussian import Gaussian
 from sfp.priors.realnvp import RealNVP
 from sfp.priors.skills import Skills
@@ -92,7 +93,7 @@ class Method:
         several: whether it takes more than one prior.
         needs: what the recordings must contain.
         match: what must be the same in the recordings and the task.
-        columns: of the recordings that training reads.
+        columns: of the recordings that training reads, as far as the task shows them.
         check: refuses a prior of another kind; gets the method's name.
         alpha: by suite; "" is any other.
         hindsight: by suite; "" is any other.
@@ -186,11 +187,25 @@ def _bc(given: Ingredients) -> Agent:
         )
     return BC(
         *given.sac,
-        states=states(data),
+        shown=_shown(data, given.spec),
         actions=data.unit_actions,
         batch=given.schedule.batch,
         epochs=given.baselines.bc_epochs,
         report=given.report,
+    )
+
+
+def _shown(data: Trajectories, spec: Spec) -> Obs:
+    """Recordings as the environment shows them: they have been found to fit."""
+    blank, count = spec.obs(), len(data.actions)
+    parts = zip(blank, (data.observations, data.goals, data.images), strict=True)
+    return Obs(
+        *(
+            np.zeros((count, *part.shape), part.dtype)
+            if seen is None
+            else np.asarray(seen, part.dtype)
+            for part, seen in parts
+        )
     )
 
 
@@ -251,7 +266,6 @@ def _gaussian(name: str, prior: Prior) -> None:
 
 
 ACTIONS = "action space"
-STATES = "action space, observations, goals"
 UNIFORM = {"warmup_by": "uniform"}
 """As the paper describes SAC: it names no other warm-up for what is built on it."""
 
@@ -306,11 +320,11 @@ METHODS: dict[str, Method] = {
     ),
     "sac-bc": Method(
         _bc,
-        "SAC whose policy is first cloned from recorded states and actions",
+        "SAC whose policy is first cloned from recorded states or images, and actions",
         takes="data",
-        needs="actions, states (and goals, where the task has them)",
-        match=STATES,
-        columns=("observations", "goals"),
+        needs="actions, states (and goals, where the task has them), or images",
+        match="action space, observations, goals, or size of the images",
+        columns=("observations", "goals", "images"),
         options=("bc_epochs",),
         defaults=UNIFORM,
     ),
@@ -398,7 +412,7 @@ METHODS: dict[str, Method] = {
         "SAC with half of every batch from recordings and normalised critics",
         takes="data",
         needs="actions, states, goals",
-        match=STATES,
+        match="action space, observations, goals",
         columns=("observations", "goals"),
         refused={
             "meta-world": "the rewards of recordings would compare one task's goal "
@@ -446,9 +460,8 @@ def get_method(
     elif priors:
         raise SfpError(f"method {name} takes no prior: leave it out.")
     if method.takes == "data" and data is None:
-        columns = " and ".join(method.columns)
         raise SfpError(
-            f"method {name} needs recordings with {columns}: give them as data "
+            f"method {name} needs recordings with {method.needs}: give them as data "
             "(--data sfp/room/scripted-v0, see `sfp list datasets`)."
         )
     if method.takes != "data" and data is not None:

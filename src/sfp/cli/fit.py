@@ -85,13 +85,13 @@ def fit(
 
     import numpy as np
 
-    from sfp.data.sources import load
+    from sfp.data.sources import load, thinning_for_images
     from sfp.envs.adapter import bounds_of
     from sfp.errors import MissingColumn
     from sfp.exploration.card import write_card
     from sfp.exploration.choose import find_past_actions
     from sfp.priors.base import check_temperature
-    from sfp.priors.fit import MOST_IMAGES, Fitter, conditioning_of, settings
+    from sfp.priors.fit import Fitter, conditioning_of, settings
     from sfp.priors.models import SEEING, SKILLS, sized, usual_model
     from sfp.priors.prepare import check_seed
     from sfp.priors.session import check_target, fit_to
@@ -109,8 +109,7 @@ def fit(
     state = conditioning.state
     every = 1
     if conditioning.image:
-        steps = len(load(dataset, drop_short=drop_short).actions)
-        every = -(-steps // MOST_IMAGES)
+        every = thinning_for_images(dataset, drop_short=drop_short)
     try:
         trajectories = load(
             dataset,

@@ -268,7 +268,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         "Learning from images",
         "Everybody returns less from images than from states; SFP, whose prior never "
         "saw an image, stays above SAC and above PARROT, whose prior sees them.",
-        {"sfp-half": "SFP", "sac-half": "SAC", "parrot-image": "PARROT"},
+        {
+            "sfp-half": "SFP",
+            "sac-half": "SAC",
+            "parrot-image": "PARROT",
+            "bc-half": "SAC+BC",
+        },
+        shown=("sfp-half", "sac-half", "parrot-image"),
         seeds=3,
         suites=("point-maze", "meta-world"),
         levels={"small": PIXELS, "paper": PIXELS},

@@ -164,15 +164,20 @@ def make_plan(
                 if METHODS[variant.method].sees_images and not shows_images(task):
                     continue
                 if variant.prior is not None:
-                    own = _with_images(recording, given, variant.prior)
+                    sees = variant.prior.get("model") in SEEING
+                    own = _with_images(recording, given) if sees else recording
                     prior = PriorRecipe(own, **fitting, **variant.prior)
+                data = None
+                if variant.data:
+                    sees = shows_images(task)
+                    data = _with_images(recording, given) if sees else recording
                 cell = Cell(
                     task,
                     variant.method,
                     seed,
                     steps,
                     prior=prior,
-                    data=recording if variant.data else None,
+                    data=data,
                     settings=checked(key, steps),
                     preset=given.preset,
                     beside=tuple(
@@ -187,12 +192,8 @@ def make_plan(
     return Plan(name, suite, scale, tuple(entries), (), given)
 
 
-def _with_images(
-    recording: Recording, given: Overrides, prior: Mapping[str, Any]
-) -> Recording:
-    """The recording for a prior, with fewer episodes if it sees images."""
-    if prior.get("model") not in SEEING:
-        return recording
+def _with_images(recording: Recording, given: Overrides) -> Recording:
+    """The recording with images: of fewer episodes, if nothing else is said."""
     episodes = WITH_IMAGES if given.episodes is None else given.episodes
     return replace(recording, images=True, episodes=episodes)
 

@@ -110,6 +110,7 @@ VARIANTS: dict[str, Variant] = {
     "parrot-image": Variant(
         "parrot-image", {"model": "parrot-image", **STATE}, settings=HALF
     ),
+    "bc-half": Variant("sac-bc", data=True, settings=HALF),
     # what the prior sees
     "actions-2": _sfp(past_actions=2),
     "actions-5": _sfp(past_actions=5),

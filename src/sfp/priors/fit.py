@@ -26,8 +26,6 @@ from sfp.priors.protocols import Settles, Solves, loss_of, partition, traits_of
 from sfp.priors.skills import Skills
 
 CHUNK = 4096
-MOST_IMAGES = 100_000
-"""Images that `sfp fit` reads, evenly spaced in time: 1.2 GB of 64x64 pixels."""
 
 PROBED = 8
 """Samples that a model from outside is tried on."""

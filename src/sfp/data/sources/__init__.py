@@ -14,6 +14,9 @@ from sfp.data.sources.stated import with_stated
 from sfp.data.trajectories import COLUMNS, Trajectories
 from sfp.errors import MissingColumn, at_least, unknown
 
+MOST_IMAGES = 100_000
+"""Images that are learned from, evenly spaced in time: 1.2 GB of 64x64 pixels."""
+
 
 def load(
     source: str | Path,
@@ -55,6 +58,12 @@ def load(
         return with_stated(data, path)
     data = find_format(path).read(path, wanted, drop_short=drop_short)
     return with_stated(data, path).thinned(every)
+
+
+def thinning_for_images(source: str | Path, *, drop_short: bool = False) -> int:
+    """How many steps of the recordings shall go by for each image that is read."""
+    steps = len(load(source, drop_short=drop_short).actions)
+    return -(-steps // MOST_IMAGES)
 
 
 def _find(source: str | Path) -> Path:
