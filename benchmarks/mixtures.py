@@ -6,9 +6,10 @@ They are printed, and written as mixtures.md beside the tables of `sfp report`: 
 `sfp-quick` with two priors, against those with the state-free prior alone
 (results/sooner/runs.csv), by what a toss is for (results/several/learning), what does
 and does not make them late on `corridor` (causes.csv), how long they wait for a reward
-(waits.csv), and what Λ loses by less data (parts.csv). p is one-sided, of a permutation
-test on Gehan's scores of the censored times, corrected for the rows of the table
-(Holm); in the last table it is that of a sign test.
+(waits.csv), what the last change brought (before.csv), and what Λ loses by less data
+(parts.csv, against before.csv). p is one-sided, of a permutation test on Gehan's scores
+of the censored times, corrected for the rows of the table (Holm); in the last table it
+is that of a sign test.
 """
 
 import csv
@@ -47,9 +48,8 @@ def main() -> None:
 
 def tables() -> str:
     """All of them, in the order of the page."""
-    return (
-        "\n\n".join([times(), weights(), tosses(), causes(), waits(), parts()]) + "\n"
-    )
+    made = times(), weights(), changed(), tosses(), causes(), waits(), parts()
+    return "\n\n".join(made) + "\n"
 
 
 def times() -> str:
@@ -104,6 +104,26 @@ def weights() -> str:
             rows.append([task, said, middle, each, f"{below} of {len(shares)}"])
     head = ["task", "priors", "weight of the second / of `room` when solved, median"]
     return table([*head, "seed by seed", "below a quarter"], rows)
+
+
+def changed() -> str:
+    """When tasks were solved before exploring episodes were led, and since then."""
+    old, new = (
+        {(t.task, t.label): t for t in find_times(_read(path), "")}
+        for path in (SEVERAL / "before.csv", MADE / "summary.csv")
+    )
+    rows, pairs = [], [(t, m) for t in TASKS for m in BESIDE if (t, m) in new]
+    for task, label in pairs:
+        both = old[task, label], new[task, label]
+        medians = [f"{one.median:,.0f}" for one in both]
+        rows.append([task, BESIDE[label], *medians, *(one.listed for one in both)])
+    test = permutation_test(
+        *gehan_scores([new[p].each for p in pairs], [old[p].each for p in pairs])
+    )
+    rows.append(["all", "", "", "", "", f"sooner than before: p {test.more:.2g}"])
+    head = ["task", "priors", "before, median", "now, median"]
+    said = "thousand steps, seed by seed"
+    return table([*head, f"before, {said}", f"now, {said}"], rows)
 
 
 def tosses() -> str:
@@ -190,7 +210,7 @@ def parts() -> str:
     Pairs of runs of one seed whose first rewards came at the same step: up to there
     they are the same.
     """
-    whole = _read(MADE / "summary.csv") + _read(SEVERAL / "learning" / "summary.csv")
+    whole = _read(SEVERAL / "before.csv")
     known = {(r["task"], r["method"], r["seed"]): r for r in whole}
     kin: dict[tuple[str, str], list[float]] = {}
     for row in _read(SEVERAL / "parts.csv"):

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from probes import Once, explored, linear_prior, plain, random_batch
@@ -34,6 +35,38 @@ def test_the_first_shares_sum_to_the_start_and_are_equal(count):
     net = agent.init(jax.random.key(0)).mixing
     shares = agent.mixing.weights(net.biases[-1])
     np.testing.assert_allclose(shares, 0.95 / count, rtol=1e-5)
+    states = jax.random.uniform(jax.random.key(1), (1000, 3))
+    shares = np.asarray(
+        jax.jit(agent.mixing.of)(net, states)
+    )  # the net's part is small
+    np.testing.assert_allclose(shares.sum(axis=1), 0.95, atol=0.03)
+    np.testing.assert_allclose(shares, 0.95 / count, rtol=0.2)
+
+
+def test_of_one_prior_lambda_learns_as_the_paper_has_it_bit_for_bit():
+    """Λ(s) = σ(net(s)) of one output, one loss, one step of Adam, and no shares."""
+    mixing = make([linear_prior()]).mixing
+    net, adam = mixing.init(jax.random.key(0), 3)
+    assert net.biases[-1].shape == (1,)
+    rng = np.random.default_rng(0)
+    states, q_prior = (rng.standard_normal((64, n)).astype(np.float32) for n in (3, 1))
+    values = q_prior, np.float32(0.3) * np.ones(64, np.float32)
+
+    def by_the_paper(net):
+        def loss(net):
+            weights = jax.nn.sigmoid(jax.vmap(net)(states))
+            return -(weights * (values[0] - values[1][:, None])).sum(axis=1).mean()
+
+        slope = jax.grad(loss)(net)
+        adam = optax.chain(optax.scale(1e-9), optax.adam(SMALL.learning_rate))
+        return optax.apply_updates(net, adam.update(slope, adam.init(net), net)[0])
+
+    ours = jax.jit(mixing.learn)(net, adam, states, values, None).net
+    theirs = jax.jit(by_the_paper)(net)
+    for pair in zip(*map(jax.tree.leaves, (ours, theirs)), strict=True):
+        np.testing.assert_array_equal(*pair)
+    changed = zip(*map(jax.tree.leaves, (ours, net)), strict=True)
+    assert any((one != other).any() for one, other in changed)
 
 
 def test_lambda_is_the_papers_sigmoid_times_the_shares_of_priors():

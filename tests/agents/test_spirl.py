@@ -22,6 +22,7 @@ from sfp.config import Networks
 from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
 from sfp.data.trajectories import assemble
 from sfp.errors import SfpError
+from sfp.exploration.explorers import explore
 from sfp.observation import Spec
 from sfp.priors.base import unit_prior
 from sfp.priors.fit import Fitter, conditioning_of, settings
@@ -174,8 +175,12 @@ def test_what_is_refused():
         sfp.fit(blind, model="skills", batch=2)
     with pytest.raises(SfpError, match="sfp takes a prior over single actions"):
         get_method("sfp", (fitted(),))
-    with pytest.raises(SfpError, match="spirl needs skills, received a Linear"):
+    with pytest.raises(SfpError, match="spirl needs skills, received the model Linear"):
         get_method("spirl", (linear_prior(),))
+    with pytest.raises(SfpError, match="sac-kl takes a prior over single actions"):
+        get_method("sac-kl", (fitted(),))
+    with pytest.raises(SfpError, match="mine proposes skills, an explorer needs"):
+        explore("room", priors={"mine": fitted()}, steps=5)
 
 
 def _at_zero():
@@ -219,6 +224,7 @@ def test_an_interrupted_fit_does_not_go_on_with_skills_of_another_length(tmp_pat
     [
         (["--model", "skills"], "lacks 'observations'.*--model skills-open needs"),
         (["--state"], "lacks 'observations'.*Without --state nothing but"),
+        (["--model", "skills-open", "--past-actions", "3"], "sees no past actions"),
         (["--horizon", "5"], "horizon: these are sizes of skills, .* realnvp"),
         (["--model", "skills-open", "--latent", "0"], "latent of at least 1"),
         (["--model", "skills-open", "--horizon", "10"], "has 9.*smaller horizon"),

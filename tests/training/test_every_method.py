@@ -196,11 +196,11 @@ BAD = {
     ),
     "no flow": (
         lambda: dict(method="parrot-action", prior=make_prior()),
-        "invertible prior, received a Steady",
+        "invertible prior, received the model Steady",
     ),
     "no Gaussian": (
         lambda: dict(method="sac-kl", prior=make_prior()),
-        "closed form, received a Steady",
+        "closed form, received the model Steady",
     ),
     "tuned alpha": (
         lambda: KINDS["sac-kl"]() | dict(method="sac-kl", tune_alpha=True),

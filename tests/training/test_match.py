@@ -38,8 +38,17 @@ def test_the_differences_are_said():
 
 
 def test_what_a_method_cannot_have_is_not_promised():
-    _, line = told("maze", "spirl")
-    assert line.endswith("equal, but for hindsight. spirl cannot have hindsight.")
+    _, line = told("maze", "parrot-state")
+    assert line.endswith(
+        "here: hindsight 0 (sac: 4). parrot-state cannot have hindsight."
+    )
+
+
+def test_an_alpha_of_another_meaning_is_not_made_equal():
+    """SPiRL's weighs a divergence: with SAC's it would begin without its prior."""
+    filled, line = told("maze", "spirl", "sac")
+    assert filled.networks.alpha == 1.0
+    assert "alpha" not in line
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].relabels])

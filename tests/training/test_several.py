@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import jax
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
@@ -60,12 +61,27 @@ def test_what_is_refused(tmp_path, prior, given, match):
 
 
 @pytest.mark.parametrize(
-    ("method", "at"), [("sfp", None), ("sfp-quick", "target"), ("sac", None)]
+    ("method", "td_value", "at"),
+    [
+        ("sfp", None, None),
+        ("sfp", "expected", "target"),
+        ("sfp-quick", None, "target"),
+        ("sfp-quick", "policy", None),
+        ("sac", None, None),
+    ],
 )
-def test_several_learn_from_the_values_of_a_target_that_asks_for_all(method, at):
-    defaults = with_several(METHODS[method]).defaults
+def test_several_learn_from_the_values_of_a_target_that_asks_for_all(
+    method, td_value, at
+):
+    defaults = with_several(METHODS[method], td_value).defaults
     assert defaults.get("mixing_loss_at") == at
     assert "mixing_loss_at" not in METHODS[method].defaults  # one prior: the paper's
+
+
+@pytest.mark.slow
+def test_a_target_on_the_policy_goes_with_several_priors():
+    given = SHORT | dict(method="sfp-quick", td_value="policy", steps=20, warmup=10)
+    sfp.train(maze(), prior=[make_prior(), "pink"], **given)
 
 
 @pytest.mark.parametrize("value", ["sampled", "policy", None])
@@ -105,6 +121,11 @@ def test_a_run_tells_of_every_prior_and_of_the_mixture(tmp_path):
     for other in ([own, "ou"], ["uniform", own], own):
         with pytest.raises(SfpError, match=r"other settings .*prior 'prior 1 \+ unif"):
             sfp.train(maze(), prior=other, resume=True, **options)
+    changed = r"prior 'prior 1 \(\w{8}\)' -> 'prior 1 \(\w{8}\)'\)"  # by its weights
+    moved = jax.tree.map(lambda x: x - 0.1, own.model)
+    again = [replace(own, model=moved), "uniform"]
+    with pytest.raises(SfpError, match=changed):
+        sfp.train(maze(), prior=again, resume=True, **options)
 
 
 @pytest.mark.slow

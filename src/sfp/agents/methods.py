@@ -103,6 +103,8 @@ class Method:
         relabels: False if an action means something else under another goal.
         hint: how to get the prior it takes.
         options: settings that this method has and others have not.
+        keeps: settings that mean something else in this method than in others, so that
+            no comparison makes them equal.
         defaults: of settings that are `STANDARD` elsewhere.
         by_suite: the same for single suites.
     """
@@ -128,6 +130,7 @@ class Method:
         "Meta-World --prior reach"
     )
     options: tuple[str, ...] = ()
+    keeps: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     by_suite: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -242,9 +245,10 @@ def _flow_of_actions(name: str, prior: Prior) -> None:
 
 
 def _flow(name: str, prior: Prior) -> None:
+    _no_skills(name, prior)
     if not isinstance(prior.model, RealNVP):
         raise SfpError(
-            f"method {name} acts through an invertible prior, received a "
+            f"method {name} acts through an invertible prior, received the model "
             f"{type(prior.model).__name__}: fit one with --model parrot or realnvp."
         )
 
@@ -252,16 +256,18 @@ def _flow(name: str, prior: Prior) -> None:
 def _skills(name: str, prior: Prior) -> None:
     if not isinstance(prior.model, Skills):
         raise SfpError(
-            f"method {name} needs skills, received a {type(prior.model).__name__} over "
-            "single actions: fit skills with --model skills."
+            f"method {name} needs skills, received the model "
+            f"{type(prior.model).__name__} over single actions: fit skills with "
+            "--model skills."
         )
 
 
 def _gaussian(name: str, prior: Prior) -> None:
+    _no_skills(name, prior)
     if not isinstance(prior.model, Gaussian):
         raise SfpError(
             f"method {name} needs a prior whose divergence has a closed form, received "
-            f"a {type(prior.model).__name__}: fit one with --model gaussian."
+            f"the model {type(prior.model).__name__}: fit one with --model gaussian."
         )
 
 
@@ -391,6 +397,7 @@ METHODS: dict[str, Method] = {
         hint="`sfp fit DATA --model skills --out PRIOR`",
         alpha={"": 1.0},
         options=("target_divergence",),
+        keeps=("alpha",),
     ),
     "sac-pink": Method(
         _noisy(lambda r: Colored(r.noise_exponent, r.noise_horizon)),

@@ -85,6 +85,7 @@ def explore(
     from sfp.exploration.place import find_place
     from sfp.files import write_json
     from sfp.priors.base import check_temperature
+    from sfp.priors.noises import is_noise
     from sfp.priors.store import fingerprint, load_prior
     from sfp.report.abreast import film_explorers
     from sfp.report.tables import save_csv
@@ -96,6 +97,14 @@ def explore(
     place = find_place(task, position)
     can = (name for name in EXPLORERS if place.is_known or name != "scripted")
     names, length = explorer or tuple(can), place.steps if steps is None else steps
+    for number, name in enumerate(prior):
+        if is_noise(name):
+            raise SfpError(
+                f"expected a learned prior, received the noise {name}: give it as "
+                f"--explorer {name}."
+            )
+        if name in prior[:number]:
+            raise SfpError(f"the prior {name} was given twice: leave one out.")
     # By its last name: walks depend on it, and are to be the same in every folder.
     called = [Path(name).name for name in prior]
     alike = len({*called}) < len({*prior})

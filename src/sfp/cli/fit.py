@@ -15,7 +15,7 @@ def fit(
     dataset: tyro.conf.Positional[str],
     *,
     out: Path,
-    past_actions: int | Literal["auto"] = 1,
+    past_actions: int | Literal["auto"] | None = None,
     state: bool = False,
     model: str | None = None,
     preset: Literal["default", "paper"] = "default",
@@ -56,8 +56,9 @@ def fit(
     Args:
         dataset: a Minari id, or the path of a folder or file (see `sfp data --help`).
         out: folder for the prior: weights, config, model card and pictures.
-        past_actions: how many past actions the prior sees; 0, 1, 2, 5, 10, any; auto
-            tries these for a while and takes the best.
+        past_actions: how many past actions the prior sees, 1 by default; 0, 1, 2, 5,
+            10, any; auto tries these for a while and takes the best. Skills, and what
+            sees images, see none.
         state: let it also see the state (with the goal, where recorded).
         model: the density model (`sfp list models`); with --preset paper, realnvp.
         preset: `paper` is its protocol: 100 passes, constant rate 1e-4.
@@ -87,7 +88,7 @@ def fit(
 
     from sfp.data.sources import load, thinning_for_images
     from sfp.envs.adapter import bounds_of
-    from sfp.errors import MissingColumn
+    from sfp.errors import MissingColumn, SfpError
     from sfp.exploration.card import write_card
     from sfp.exploration.choose import find_past_actions
     from sfp.priors.base import check_temperature
@@ -102,7 +103,13 @@ def fit(
     keep_compiled()
     model = usual_model(preset) if model is None else model
     if model in (*SKILLS, *SEEING):
+        if past_actions not in (None, 0):
+            raise SfpError(
+                f"the model {model} sees no past actions, received past_actions "
+                f"{past_actions}: leave it out, or fit another model."
+            )
         past_actions = 0
+    past_actions = 1 if past_actions is None else past_actions
     past = 0 if past_actions == "auto" else past_actions
     made = sized(model, horizon=horizon, latent=latent)
     conditioning = conditioning_of(model, past, state=state)

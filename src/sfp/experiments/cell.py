@@ -82,8 +82,8 @@ class Cell:
 
     def _asked(self) -> dict[str, Any]:
         """All settings of the run, but those that depend on the suite."""
-        method = METHODS[self.method]
-        method = with_several(method) if len(self.priors) > 1 else method
+        method, td_value = METHODS[self.method], dict(self.settings).get("td_value")
+        method = with_several(method, td_value) if len(self.priors) > 1 else method
         method = as_another(method, self.match) if self.match else method
         by_suite = method.by_suite.get(get_task(self.task).suite, {})
         own = {**STANDARD, **method.defaults, **by_suite}

@@ -27,6 +27,7 @@ from sfp.exploration.prior import PriorExplorer
 from sfp.noise.processes import Colored, OrnsteinUhlenbeck, Zeta
 from sfp.outside import register
 from sfp.priors.base import Prior
+from sfp.priors.skills import Skills
 from sfp.types import Paths, Sequences
 
 TRAJECTORIES = 20
@@ -187,6 +188,7 @@ def explore(
         raise SfpError(f"there is no scripted policy for {place.name}: leave it out.")
     chosen = {name: EXPLORERS[name].explorer for name in explorers}
     for name, prior in priors.items():
+        _check_single(name, prior)
         chosen[name] = PriorExplorer(place.fitted(prior, name))
     size = repetitions * trajectories, steps or place.steps
     walks = [
@@ -209,6 +211,15 @@ def explore(
             for one, walk in zip(scored, walks, strict=True)
         ]
     return scored
+
+
+def _check_single(name: str, prior: Prior) -> None:
+    """Refuse skills: step by step, no skill would ever be carried out."""
+    if isinstance(prior.model, Skills):
+        raise SfpError(
+            f"{name} proposes skills, an explorer needs a prior over single actions: "
+            "train with it (method spirl), or fit another model."
+        )
 
 
 def success_notes(explorations: Sequence[Exploration]) -> list[str]:

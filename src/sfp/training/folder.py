@@ -93,8 +93,8 @@ def check_config(
     called = [" + ".join(config.pop("priors", None) or ()) for config in (held, wanted)]
     ours, theirs = (_settled(folder, config, wanted) for config in (held, wanted))
     changed = _differences(ours, theirs)
-    if "prior" in changed and all(called) and called[0] != called[1]:
-        changed["prior"] = called[0], called[1]
+    if "prior" in changed and all(called):
+        changed["prior"] = _who(changed["prior"], called)
     if changed:
         _check_end(folder, changed, extend=extend, state=state)
         _move_end(folder, {name: new for name, (_, new) in changed.items()})
@@ -110,6 +110,19 @@ def check_config(
             "perhaps not bit for bit.",
             stacklevel=2,
         )
+
+
+def _who(prints: tuple[Any, Any], called: list[str]) -> tuple[str, str]:
+    """The priors' names; of those with the same names, which one is another now."""
+    if called[0] != called[1]:
+        return called[0], called[1]
+    old, new = (str(one).split(" + ") for one in prints)
+    names = called[0].split(" + ")
+    if not len(old) == len(new) == len(names):
+        return str(prints[0]), str(prints[1])
+    both = [x for x in zip(names, old, new, strict=True) if x[1] != x[2]]
+    told = [[f"{x[0]} ({x[i][:8]})" for x in both] for i in (1, 2)]
+    return " + ".join(told[0]), " + ".join(told[1])
 
 
 def _check_end(

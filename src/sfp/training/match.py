@@ -50,21 +50,25 @@ def as_another(method: Method, match: str) -> Method:
     }
     return replace(
         method,
-        alpha=other.alpha,
+        alpha=method.alpha if "alpha" in method.keeps else other.alpha,
         hindsight=hindsight,
         defaults=defaults,
         by_suite=by_suite,
     )
 
 
-def with_several(method: Method) -> Method:
+def with_several(method: Method, td_value: str | None = None) -> Method:
     """The method with the defaults for several priors.
 
     A target that has asked for every prior's value has what Λ learns from; to ask again
     for each of several would cost an eighth of an update.
+
+    Args:
+        method: with the defaults for one prior.
+        td_value: the target that was asked for; None is the method's own.
     """
     own = {**method.defaults, **SEVERAL}
-    if own.get("td_value") in ("best", "expected"):
+    if (td_value or own.get("td_value")) in ("best", "expected"):
         own["mixing_loss_at"] = "target"
     return replace(method, defaults=own)
 
@@ -94,12 +98,13 @@ def differences(
         return ""
     usual = fill(given, REFERENCE, METHODS[REFERENCE], environment, preset)
     own, theirs = (asdict(g.schedule) | asdict(g.networks) for g in (filled, usual))
+    same = METHODS_OWN | {*METHODS[name].keeps}
     found = [
         f"{key} {own[key]:g} ({REFERENCE}: {value:g})"
         if isinstance(value, float) and isinstance(own[key], float)
         else f"{key} {own[key]} ({REFERENCE}: {value})"
         for key, value in theirs.items()
-        if own[key] != value and key not in METHODS_OWN
+        if own[key] != value and key not in same
     ]
     if not found:
         return ""

@@ -188,7 +188,8 @@ def train(
     check_priors(priors, environment)
     if data is not None:
         data = fitting_recordings(data, method, chosen, environment)
-    usual = with_several(chosen) if len(priors) > 1 else chosen
+    several = len(priors) > 1
+    usual = with_several(chosen, mixture.td_value) if several else chosen
     usual = as_another(usual, match) if match else usual
     given = Settings(schedule, networks, mixture)
     filled = fill(given, method, usual, environment, preset)
