@@ -3,6 +3,7 @@
 import functools
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -22,11 +23,13 @@ from sfp.config import Networks
 from sfp.data.replay import EpisodeReplay, Sizes, TimeStep
 from sfp.data.trajectories import assemble
 from sfp.errors import SfpError
+from sfp.exploration.card import reconstruction
 from sfp.exploration.explorers import explore
 from sfp.observation import Spec
 from sfp.priors.base import unit_prior
 from sfp.priors.fit import Fitter, conditioning_of, settings
 from sfp.priors.models import sized
+from sfp.priors.prepare import split
 from sfp.priors.session import fit_to
 from sfp.priors.skills import Skills
 
@@ -188,7 +191,7 @@ def _at_zero():
     return TimeStep(zero, none, none, none)
 
 
-def test_skills_have_the_sizes_that_are_asked_for(tmp_path):
+def test_skills_have_the_sizes_that_are_asked_for(tmp_path, capsys):
     data = tmp_path / "ways.npz"
     actions = recordings().actions
     np.savez(data, actions=actions, episode_lengths=np.full(60, 9))
@@ -197,6 +200,22 @@ def test_skills_have_the_sizes_that_are_asked_for(tmp_path):
     main(["fit", str(data), "--out", str(tmp_path / "skills"), *sizes, *few])
     model = sfp.load_prior(tmp_path / "skills").model
     assert (model.horizon, model.latent, model.closed) == (3, 2, False)
+    card = (tmp_path / "skills" / "README.md").read_text()
+    assert "of episodes that were held out" in card
+    capsys.readouterr()
+    main(["prior", "show", str(tmp_path / "skills"), "--out", str(tmp_path)])
+    assert "3 actions from 2 numbers, open loop" in capsys.readouterr().out
+
+
+def test_the_error_on_a_card_is_that_of_episodes_that_were_held_out():
+    data, seed, windows = recordings(), 0, np.repeat(np.arange(60), 6)
+    held = np.unique(windows[split(windows, seed)])
+    other = data.actions.copy()
+    for episode in held:
+        other[data.starts[episode] : data.ends[episode]] = 0.0
+    error, spread = reconstruction(fitted(), replace(data, actions=other), seed)
+    assert spread == 0.0  # all that it looked at is what was changed
+    assert error > 0.0
 
 
 def test_an_interrupted_fit_does_not_go_on_with_skills_of_another_length(tmp_path):

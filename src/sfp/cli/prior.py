@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -79,6 +79,7 @@ def prior(
         for name, value in {
             "model": card.model,
             "sees": str(card.conditioning),
+            **_sizes(loaded.model),
             "action bounds": list(zip(card.low, card.high, strict=True)),
             "state size": card.state_size,
             held: card.score,
@@ -100,3 +101,14 @@ def prior(
         persistence=together,
         figures=[str(picture)],
     )
+
+
+def _sizes(model: Any) -> dict[str, str]:
+    """Of skills, how long they are and what they are decoded from."""
+    from sfp.priors.skills import Skills
+
+    if not isinstance(model, Skills):
+        return {}
+    loop = "closed" if model.closed else "open"
+    told = f"{model.horizon} actions from {model.latent} numbers, {loop} loop"
+    return {"skill": told}

@@ -13,6 +13,7 @@ from sfp.exploration.figures import COLOURS, save, spectrum_figure
 from sfp.exploration.metrics import cut
 from sfp.priors.base import Prior
 from sfp.priors.conditioning import states
+from sfp.priors.prepare import split
 from sfp.priors.protocols import traits_of
 from sfp.priors.rollout import rollout
 from sfp.priors.skills import Skills
@@ -88,14 +89,14 @@ def _write_skills(folder: Path, prior: Prior, card: Card, data: Trajectories) ->
     skills = prior.model
     assert isinstance(skills, Skills)
     save(skill_figure(prior), folder / "skills.png")
-    error, spread = reconstruction(prior, data)
+    error, spread = reconstruction(prior, data, int(card.fit["seed"]))
     text = "\n\n".join(
         [
             _facts(card, prior).replace("# Action prior", "# Skills"),
             f"A skill is {skills.horizon} actions, its latent has {skills.latent} "
             f"numbers, the loop is {'closed' if skills.closed else 'open'}. The "
-            f"decoder errs by {error:.4f} in the mean square of scaled actions, "
-            f"where the data varies by {spread:.4f}.",
+            f"decoder errs by {error:.4f} in the mean square of scaled actions of "
+            f"episodes that were held out; they vary by {spread:.4f}.",
             "![Decoded skills](skills.png)\n\nDecoded skills, each action drawn as a "
             "displacement (first two dimensions).",
         ]
@@ -103,16 +104,19 @@ def _write_skills(folder: Path, prior: Prior, card: Card, data: Trajectories) ->
     (folder / "README.md").write_text(text + "\n", encoding="utf-8")
 
 
-def reconstruction(prior: Prior, data: Trajectories) -> tuple[float, float]:
-    """The mean squared error of decoded windows, and the variance of their actions."""
+def reconstruction(prior: Prior, data: Trajectories, seed: int) -> tuple[float, float]:
+    """The mean squared error of decoded windows, and the variance of their actions.
+
+    The windows are of episodes that the fit of this seed held out.
+    """
     skills = prior.model
     assert isinstance(skills, Skills)
-    starts = np.concatenate(
-        [
-            np.arange(start, end - skills.horizon + 1)
-            for start, end in zip(data.starts, data.ends, strict=True)
-        ]
-    )
+    spans = [
+        np.arange(start, end - skills.horizon + 1)
+        for start, end in zip(data.starts, data.ends, strict=True)
+    ]
+    episodes = np.repeat(np.arange(len(data)), [len(span) for span in spans])
+    starts = np.concatenate(spans)[split(episodes, seed)]
     rng = np.random.default_rng(3)
     rows = rng.choice(starts, min(2000, len(starts)), replace=False)
     steps = rows[:, None] + np.arange(skills.horizon)[None]
