@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
@@ -98,7 +99,14 @@ LINE = {"eval/mean_reward": "return {:.4g}"} | dict(reversed(BAR.items()))
 
 
 def _told(latest: Mapping[str, float], words: Mapping[str, str]) -> list[str]:
-    return [text.format(latest[key]) for key, text in words.items() if key in latest]
+    """The numbers that are there; λ of several priors is shown as their sum."""
+    each = [value for key, value in latest.items() if re.fullmatch(r"mixing/\d+", key)]
+    parts = " = " + " + ".join(f"{value:.2f}" for value in each) if each else ""
+    return [
+        text.format(latest[key]) + (parts if key == "mixing/mean" else "")
+        for key, text in words.items()
+        if key in latest
+    ]
 
 
 def _left(latest: Mapping[str, float], steps: int) -> list[str]:

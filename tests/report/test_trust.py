@@ -9,6 +9,8 @@ from matplotlib.colors import to_hex
 from folders import make_run, sign
 from sfp.exploration.figures import COLOURS
 from sfp.report.comparison import compare
+from sfp.report.curves import runs_figure
+from sfp.report.groups import title_of
 from sfp.report.results import read_results
 from sfp.report.trust import POLICY, trust_figure, weights_of
 
@@ -54,6 +56,23 @@ def test_a_run_that_ends_sooner_stays_as_it_was(tmp_path):
     steps, weights = weights_of(group)
     assert steps.tolist() == list(range(100, 900, 100))
     np.testing.assert_allclose(weights, np.repeat([[0.4], [0.2]], 8, axis=1))
+
+
+def test_panels_bear_the_priors_names_and_are_left_out_where_there_is_no_prior(
+    tmp_path,
+):
+    make_mixture(tmp_path / "two", ["room", "pink"], 0, (0.5, 0.25))
+    make_run(tmp_path / "one", task="corridor", method="sac")
+    whole = found(tmp_path)
+    assert title_of("prior-2", whole.groups) == "λ of pink"
+    assert title_of("return", whole.groups) == "Test return"
+    runs = [run for group in whole.groups for run in group.runs]
+    axes = runs_figure(runs, {}).axes
+    drawn = {axis.get_title() for axis in axes if axis.axison}
+    maze = {title for title in drawn if title.startswith("maze")}
+    assert {"maze: λ of room", "maze: λ of pink"} <= maze
+    assert drawn - maze
+    assert not any("λ of" in title for title in drawn - maze)
 
 
 def test_there_is_none_of_a_single_prior(tmp_path):

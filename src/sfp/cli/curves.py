@@ -38,6 +38,7 @@ def curves(
 
     from sfp.exploration.figures import save
     from sfp.report.curves import is_maze, play_walks, runs_figure
+    from sfp.report.groups import numbered
     from sfp.report.records import read_runs, summarise, tidy
     from sfp.report.tables import save_csv
 
@@ -50,9 +51,13 @@ def curves(
         save_csv(rows, out / "summary.csv"),
         *([save_csv(points, out / "curves.csv")] if points else []),
     ]
+    told = {run.label: numbered(run, "mixing_") for run in records}
     show(
         rows,
         json=json,
-        notes=[f"Written: {file}" for file in files],
+        notes=[
+            *(f"{label}: {which}." for label, which in told.items() if which),
+            *(f"Written: {file}" for file in files),
+        ],
         figures=[str(file) for file in files],
     )

@@ -15,7 +15,7 @@ from sfp.errors import SfpError
 from sfp.exploration.figures import COLOURS, draw_maze
 from sfp.report.comparison import compare
 from sfp.report.experiment import Section
-from sfp.report.groups import METRICS
+from sfp.report.groups import METRICS, title_of
 from sfp.report.plots import draw_legend, draw_panel
 from sfp.report.records import RunRecord
 from sfp.report.stats import Protocol
@@ -48,9 +48,13 @@ def runs_figure(runs: Sequence[RunRecord], walks: dict[Path, list[Walk]]) -> Fig
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(len(found.tasks), columns, squeeze=False)
     for row, task in zip(axes, found.tasks, strict=True):
+        kin = [group for group in found.groups if group.task == task]
         for axis, metric in zip(row, shown, strict=False):
+            if (task, metric) not in found.panels:
+                axis.set_axis_off()
+                continue
             draw_panel(axis, found, task, metric, seeds=True)
-            axis.set_title(f"{task}: {METRICS[metric].title}", fontsize=10)
+            axis.set_title(f"{task}: {title_of(metric, kin)}", fontsize=10)
         for axis in row[len(shown) :]:
             axis.set_axis_off()
         for axis, run in zip(row[len(shown) :], first[task], strict=False):

@@ -146,6 +146,35 @@ class Curve:
         return "environment steps" if self.steps else "share of each task's steps"
 
 
+def names_of(group: Group, count: int) -> list[str]:
+    """What the priors are called, if all runs of a mixture agree."""
+    told = {tuple(run.config.get("priors") or ()) for run in group.runs}
+    names = told.pop() if len(told) == 1 else ()
+    usual = [f"prior {k + 1}" for k in range(count)]
+    return list(names) if len(names) == count else usual
+
+
+def numbered(run: RunRecord, word: str) -> str:
+    """Which of several priors has which number; empty with one prior."""
+    names = run.settings.get("priors")
+    if not isinstance(names, list) or len(names) < 2:
+        return ""
+    return ", ".join(f"{word}{k} is {name}" for k, name in enumerate(names, 1))
+
+
+def title_of(metric: str, groups: Sequence[Group]) -> str:
+    """What a panel is called; that of a prior by its name, if all groups agree."""
+    if not metric.startswith("prior-"):
+        return METRICS[metric].title
+    number = int(metric.removeprefix("prior-"))
+    told = {
+        names_of(group, sum(bool(group.lines(f"prior-{k}")) for k in DRAWN))[number - 1]
+        for group in groups
+        if group.lines(metric)
+    }
+    return f"λ of {told.pop()}" if len(told) == 1 else METRICS[metric].title
+
+
 def group_runs(runs: Sequence[RunRecord]) -> tuple[list[Group], list[str]]:
     """Group runs by task and label, and say what is odd about them."""
     kin: dict[tuple[str, str], dict[int, RunRecord]] = {}
@@ -310,9 +339,7 @@ def _oddities(group: Group) -> list[str]:
             f"{name}: seed {run.seed} {run.state} at {run.steps:,} steps; it is drawn "
             "but not counted."
         )
-    names = group.runs[0].settings.get("priors")
-    if isinstance(names, list) and len(names) > 1:
-        told = ", ".join(f"prior {k} is {name}" for k, name in enumerate(names, 1))
+    if told := numbered(group.runs[0], "prior "):
         found.append(f"{name}: {told}.")
     for run in group.runs:
         if not all(np.isfinite(line(run, metric)[1]).all() for metric in METRICS):

@@ -16,7 +16,7 @@ from matplotlib.ticker import EngFormatter, PercentFormatter
 
 from sfp.exploration.figures import COLOURS, STYLES, save
 from sfp.report.comparison import Comparison, claim_rows, final_rows, points
-from sfp.report.groups import METRICS, Curve
+from sfp.report.groups import METRICS, Curve, title_of
 from sfp.report.markdown import save_markdown
 from sfp.report.records import summarise, tidy
 from sfp.report.stats import Estimate, shown
@@ -83,7 +83,7 @@ def curves_figure(found: Comparison, metric: str) -> Figure | None:
     for axis, task in zip(axes, kept, strict=False):
         draw_panel(axis, found, task, metric)
         axis.set_title(task)
-    axes[0].set_ylabel(METRICS[metric].title)
+    axes[0].set_ylabel(title_of(metric, found.groups))
     draw_legend(figure, found.labels, kept.values())
     return figure
 

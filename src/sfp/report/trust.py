@@ -9,7 +9,7 @@ from matplotlib.ticker import EngFormatter
 
 from sfp.exploration.figures import COLOURS
 from sfp.report.comparison import Comparison
-from sfp.report.groups import DRAWN, Group, stay
+from sfp.report.groups import DRAWN, Group, names_of, stay
 
 POLICY = "#dddddd"
 
@@ -36,7 +36,7 @@ def trust_figure(found: Comparison) -> Figure | None:
         steps, weights = weights_of(group)
         areas = np.vstack([weights, 1.0 - weights.sum(axis=0)])
         colours = [COLOURS[k % len(COLOURS)] for k in range(len(weights))]
-        names = [*_names(group, len(weights)), "policy"]
+        names = [*names_of(group, len(weights)), "policy"]
         axis.stackplot(steps, areas, colors=[*colours, POLICY], labels=names, lw=0)
         title = f"{group.label}: {group.task}"
         axis.set(title=title, ylim=(0, 1), xlabel="environment steps", ylabel="weight")
@@ -57,11 +57,3 @@ def weights_of(
         np.mean([stay(line, steps) for line in one.values()], axis=0) for one in lines
     ]
     return steps, np.array(means)
-
-
-def _names(group: Group, count: int) -> list[str]:
-    """What the priors are called, if all runs of a mixture agree."""
-    told = {tuple(run.config.get("priors") or ()) for run in group.runs}
-    names = told.pop() if len(told) == 1 else ()
-    usual = [f"prior {k + 1}" for k in range(count)]
-    return list(names) if len(names) == count else usual

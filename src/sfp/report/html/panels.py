@@ -8,7 +8,7 @@ import numpy as np
 
 from sfp.report.comparison import Comparison, points
 from sfp.report.curves import Walk, layout_of
-from sfp.report.groups import METRICS, Group, share
+from sfp.report.groups import METRICS, Group, share, title_of
 from sfp.report.html.book import Book, still
 from sfp.report.html.chart import line_chart, look, phase_chart
 from sfp.report.html.film import Filmed, film, told
@@ -53,7 +53,8 @@ def _curves(found: Comparison, stem: str, book: Book) -> str:
     figures = []
     for (task, metric), curves in found.panels.items():
         chosen = METRICS[metric]
-        title = f"{task}: {chosen.title}"
+        kin = [group for group in found.groups if group.task == task]
+        title = f"{task}: {title_of(metric, kin)}"
         link = csv_link(points(curves), f"{stem}-{task}-{metric}")
         least = found.least_height(task, metric)
         mark = found.solving_return(task) if metric == "return" else None
