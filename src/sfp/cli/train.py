@@ -46,6 +46,10 @@ def train(
     Several priors are mixed, each as far as it is trusted in a state:
         sfp train maze --prior room --prior pink --steps 60000 --out runs/both
 
+    Other methods take a prior of another kind, such as skills (`sfp list methods`):
+        sfp fit sfp/room/scripted-v0 --model skills --out priors/room-skills
+        sfp train maze --method spirl --prior priors/room-skills --out runs/maze-spirl
+
     A run that was interrupted or killed resumes, and ends with the same bits:
         sfp train maze --prior room --steps 60000 --out runs/maze --resume
 
