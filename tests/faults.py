@@ -102,6 +102,7 @@ def outcome(folder):
         "train": (folder / "train.csv").read_text(),
         "eval": (folder / "eval.csv").read_text(),
         "policy": (folder / "policy" / "policy.safetensors").read_bytes(),
+        "best": (folder / "best" / "policy.safetensors").read_bytes(),
         "state": {name: value.tobytes() for name, value in state.items()},
         "meta": meta,
         "finished": json.loads((folder / "finished.json").read_text()),
@@ -130,7 +131,7 @@ def whole(folder):
     assert names == {
         *("lock", "config.json", "versions.json", "finished.json", "SHA256SUMS"),
         *("train.csv", "eval.csv", "timing.csv"),
-        *("events", "checkpoint", "policy"),
+        *("events", "checkpoint", "policy", "best"),
     }, names
     left = [path for path in folder.rglob("*") if "draft" in path.name]
     assert not left, left

@@ -52,7 +52,8 @@ def collect(
         steps: time steps of each trajectory.
         seed: the same seed gives the same bits.
         policy: who acts: `scripted`, `expert` (Meta-World's expert for the task, or in
-            locomotion ours), or the folder of a run or of a saved policy.
+            locomotion ours), or the folder of a run, of its best policy (RUN/best), or
+            of a saved policy.
         expert: deprecated; write --policy expert.
         workers: processes that record in Meta-World; the data does not depend on it.
         images: record 64x64 images too, with the policy's own goal drawn into them (in
@@ -71,10 +72,11 @@ def collect(
     if episodes is None:
         episodes = usual_episodes(get_task(task), images=images)
     if policy not in (SCRIPTED, EXPERT):
+        from sfp.training.folder import BEST
         from sfp.training.trained import Trained
 
         who, folder = Trained.load(policy), Path(policy).resolve()
-        run = folder.parent if folder.name == "policy" else folder
+        run = folder.parent if folder.name in ("policy", BEST) else folder
         name = name or f"sfp/{get_task(task).slug}/{slug(run.name)}-v0"
     with progress(f"recording {task}", episodes) as advance:
         data = record(

@@ -26,7 +26,8 @@ def evaluate(
         sfp evaluate runs/maze --video maze.mp4
 
     Args:
-        run: folder of a finished run, or of a saved policy.
+        run: folder of a finished run, or of a saved policy; RUN/best has that of the
+            test with the highest return.
         task: another task with the same observations and actions; by default the task
             it was trained on.
         episodes: test episodes; the first ten are those of the evaluations in training.

@@ -87,10 +87,11 @@ def train(
     use_threads(threads)
     keep_compiled()
 
+    from sfp.training.folder import BEST
     from sfp.training.run import find_method
     from sfp.training.run import train as run
     from sfp.training.track import track as start_tracking
-    from sfp.training.verdict import as_mixture, verdict
+    from sfp.training.verdict import as_mixture, best_row, verdict
 
     method = find_method(method, preset, out)
     groups = (schedule, networks, mixture, baselines)
@@ -121,6 +122,12 @@ def train(
     notes = [verdict(trained.evaluations, trained.solved)]
     if beside := as_mixture(trained.evaluations):
         notes.append(f"As the mixture acts: {verdict(beside, trained.solved)}")
+    if (out / BEST).is_dir():
+        best = best_row(trained.evaluations)
+        notes.append(
+            f"The best test was that of step {best['step']} (return "
+            f"{best['eval/mean_reward']:.4g}): its policy is in {out / BEST}."
+        )
     notes.append(f"Look at it: sfp curves {out}; sfp evaluate {out}")
     rows = [
         {key.removeprefix("eval/"): value for key, value in row.items()}

@@ -28,6 +28,9 @@ from sfp.versions import version
 
 PACKAGES = ("sfp", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 CONFIG, VERSIONS, FINISHED = "config.json", "versions.json", "finished.json"
+BEST = "best"
+"""The policy of the evaluation with the highest return, in a folder like `policy`."""
+
 CHANGED = "changed.json"
 """Versions, or a CPU, that a run went on with and that it was not begun with."""
 

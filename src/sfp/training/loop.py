@@ -24,7 +24,7 @@ from sfp.training.checkpoint import Checkpoints
 from sfp.training.evaluate import evaluate
 from sfp.training.log import AS_MIXTURE, Clock, Log, Row
 from sfp.training.rollout import Rollout
-from sfp.training.verdict import solved_at
+from sfp.training.verdict import best_row, solved_at
 
 
 def train(
@@ -38,13 +38,15 @@ def train(
     seed: int,
     several: Environments | None = None,
     checkpoints: Checkpoints | None = None,
+    keep_best: Callable[[int, Any], None] = lambda step, actor: None,
     interrupted: Callable[[], bool] = lambda: False,
     progress: Callable[[int], None] = lambda step: None,
 ) -> Any:
     """Run Algorithm 1 to its end, from the last checkpoint if there is one.
 
     If there are `several` environments, they are acted in, in place of `environment`,
-    which says what they are like. Returns the agent's state.
+    which says what they are like. With every checkpoint, `keep_best` gets the step and
+    the actor of the best test so far, if it is new. Returns the agent's state.
     """
     init_key, rollout_key, update_key = jax.random.split(jax.random.key(seed), 3)
     prepare_key = jax.random.fold_in(init_key, 1)
@@ -76,10 +78,14 @@ def train(
         rollout.exact = environment.check_seed()
     log.open(rollout.step)
     tested: Row = {}
+    best: list[tuple[int, Any]] = []
     learn, clock = compile_updates(agent), Clock(rollout.step, log.seconds)
 
     def save() -> None:
         _check_state(state, rollout.step, checkpoints)
+        for found in best[-1:]:
+            keep_best(*found)
+        best.clear()
         if checkpoints:
             meta = rollout.saved() | {"owed": owed, "tables": log.sync()}
             tree = {"state": state} | rollout.arrays(meta)
@@ -121,6 +127,8 @@ def train(
             count = schedule.eval_episodes
             tested = tested or _test(agent, state, test_environment, count)
             log.write("eval", step, tested)
+            if best_row(log.rows["eval"]) is log.rows["eval"][-1]:
+                best.append((step, jax.tree.map(np.array, agent.actor(state))))
         progress(step)
         if done():
             break

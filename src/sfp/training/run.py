@@ -7,7 +7,7 @@ import hashlib
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from sfp.envs.registry import suite_of
 from sfp.envs.solved import Solved
 from sfp.envs.vector import PROCESSES, Environments
 from sfp.errors import SfpError, at_least, unknown
-from sfp.files import locked, sweep_all
+from sfp.files import locked, remove, sweep_all
 from sfp.observation import Spec
 from sfp.priors.several import (
     Given,
@@ -51,20 +51,21 @@ from sfp.training.environments import (
     make_lanes,
 )
 from sfp.training.folder import (
+    BEST,
     FINISHED,
     check_config,
     check_folder,
     finish,
     held_method,
 )
-from sfp.training.log import MIXTURE_TEST, Listener, Log, read_table
+from sfp.training.log import MIXTURE_TEST, Listener, Log, Row, read_table
 from sfp.training.loop import train as loop
 from sfp.training.match import Given as Settings
 from sfp.training.match import as_another, differences, fill, with_several
 from sfp.training.recordings import fitting_recordings
 from sfp.training.settings import HELP, configure
 from sfp.training.trained import Trained, make_spec
-from sfp.training.verdict import as_mixture, solved_at
+from sfp.training.verdict import as_mixture, best_row, solved_at
 
 PRESETS = ("default", "paper")
 
@@ -289,6 +290,12 @@ def _run(
         several = agent.components if agent.components > 1 else 0
         log = Log(folder, listeners, priors=several, mixture=agent.tests_mixture)
     checkpoints = Checkpoints(folder / "checkpoint") if folder else None
+
+    def keep_best(step: int, actor: Any) -> None:
+        if folder:
+            at = replace(spec, step=step)
+            Trained(agent.controller(actor), at).save(folder / BEST, force=True)
+
     with _signals(folder) as interrupted, contextlib.closing(log):
         state = loop(
             agent,
@@ -300,6 +307,7 @@ def _run(
             seed=run.seed,
             several=acted_in,
             checkpoints=checkpoints,
+            keep_best=keep_best,
             interrupted=interrupted,
             progress=progress,
         )
@@ -308,6 +316,7 @@ def _run(
     trained.evaluations, trained.solved = log.rows["eval"], run.solved
     if folder and checkpoints:
         trained.save(folder / "policy", force=True)
+        check_best(folder, log.rows["eval"])
         last = checkpoints.meta(checkpoints.steps()[-1])
         end = {"step": last["step"], "solved_at": trained.solved_at}
         end["first_reward"] = last["first_reward"]
@@ -317,6 +326,13 @@ def _run(
         end["exact"] = last["exact"]  # whether the same seed gives the same bits
         finish(folder, end, last)
     return trained
+
+
+def check_best(folder: Path, rows: list[Row]) -> None:
+    """Remove a best policy of tests that the run, resumed inexactly, did not repeat."""
+    held = (folder / BEST).is_dir() and Trained.load(folder / BEST).spec.step
+    if held and held != best_row(rows)["step"]:
+        remove(folder / BEST)
 
 
 def _memory(schedule: Schedule, environment: Environment) -> str:

@@ -58,6 +58,7 @@ class PolicySpec:
         env: what the task's name does not say of the environment.
         image: the shape of the image, or of a stack of them, by key; empty without one.
         encoder: what images are seen by.
+        step: of the run after which it was taken; None is the run's end.
     """
 
     task: str
@@ -74,6 +75,7 @@ class PolicySpec:
     env: str | None = None
     image: dict[str, list[int]] = field(default_factory=dict)
     encoder: str = "patches"
+    step: int | None = None
 
     def __post_init__(self):
         sizes = [math.prod(shape) for shape in self.inputs.values()]

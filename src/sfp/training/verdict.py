@@ -20,6 +20,11 @@ def solved_at(rows: Sequence[Row], rule: Solved) -> int | None:
     return None
 
 
+def best_row(rows: Sequence[Row]) -> Row:
+    """The first of the evaluations with the highest mean return."""
+    return max(rows, key=lambda row: row["eval/mean_reward"] or 0.0)
+
+
 def as_mixture(rows: Sequence[Row]) -> list[Row]:
     """The tests of the mixture as it acts, by the names of the policy's own tests."""
     return [
