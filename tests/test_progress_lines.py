@@ -28,7 +28,7 @@ def test_lambda_of_several_priors_is_shown_as_their_sum(capsys):
     weights = {"mixing/1": 0.4, "mixing/2": 0.5, "mixing/1/acted": 0.1}
     with training_progress("sfp on maze", 100) as (_, listen, _):
         listen(100, {"mixing/mean": 0.9, "eval/mean_reward": 1.0, **weights})
-    assert "λ 0.90 = 0.40 + 0.50" in capsys.readouterr().err
+    assert "λ 0.90 = 0.400 + 0.500" in capsys.readouterr().err
 
 
 def test_a_line_per_epoch(capsys):

@@ -246,7 +246,8 @@ class Mixture:
         mixing_fixed: keep λ at this value instead of learning Λ.
         mixing_loss_at: where Λ's loss is taken: `state` is s_t (the paper), `next` is
             s_{t+n} (the authors' code), `target` is s_{t+n} with the values that the
-            target was made of (sfp-quick with several priors).
+            target was made of, `best` or `expected` (the default of several priors
+            with such a target). Where an episode ended Λ learns nothing.
         mixing_goals: what Λ learns from: `all` goals (the paper), or `true` ones only,
             where hindsight relabels others. Shares of several priors learn from all.
         context: the prior continues the `executed` actions (the paper), or its own

@@ -101,7 +101,7 @@ LINE = {"eval/mean_reward": "return {:.4g}"} | dict(reversed(BAR.items()))
 def _told(latest: Mapping[str, float], words: Mapping[str, str]) -> list[str]:
     """The numbers that are there; λ of several priors is shown as their sum."""
     each = [value for key, value in latest.items() if re.fullmatch(r"mixing/\d+", key)]
-    parts = " = " + " + ".join(f"{value:.2f}" for value in each) if each else ""
+    parts = " = " + " + ".join(f"{value:.3f}" for value in each) if each else ""
     return [
         text.format(latest[key]) + (parts if key == "mixing/mean" else "")
         for key, text in words.items()

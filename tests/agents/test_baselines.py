@@ -23,7 +23,7 @@ from sfp.exploration.prior import PriorWarmup
 from sfp.nets.layernorm import NormedMLP
 from sfp.nets.policy import Policy
 from sfp.noise.processes import Colored, OrnsteinUhlenbeck, Zeta, squash
-from sfp.observation import Spec
+from sfp.observation import Obs, Spec
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
 from sfp.priors.gaussian import Gaussian
@@ -400,7 +400,7 @@ def test_cloning_recovers_a_known_linear_policy():
         Spec(3, 2),
         0.3,
         networks,
-        states=states,
+        shown=Obs(states, np.zeros((6000, 0)), np.zeros((6000, 0, 0, 0), np.uint8)),
         actions=actions.astype(np.float32),
         epochs=20,
         report=told.append,

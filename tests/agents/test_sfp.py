@@ -411,6 +411,10 @@ def test_an_update_reports_the_losses_of_the_equations(case):
         q_prior = both_q(critics, batch.next_obs.state, next_proposal).min(axis=0)
     if options.get("mixing_loss_at") == "target":
         mixing, q_policy, q_prior = next_mixing, of_policy, of_prior
+    if options.get("mixing_loss_at"):
+        ended = np.asarray(batch.discount) == 0
+        assert 0 < ended.sum() < 16
+        q_policy, q_prior = np.where(ended, 0, [q_policy, q_prior])
     counted = np.ones(16, bool)
     if options.get("mixing_goals") == "true":
         counted = np.asarray(batch.relabelled) == 0

@@ -290,15 +290,19 @@ class Recorded(gym.Wrapper):
 @pytest.mark.parametrize("exact", [True, False])
 def test_who_has_learned_nothing_is_not_tested_again(monkeypatch, exact):
     """The reward comes at 480: tests at 100 to 400 would be the same."""
-    begun, wrote, play = [], [], loop.evaluate
+    begun, wrote, play, write = [], [], loop.evaluate, Log.write
 
     def evaluate(*given):
         row, played = play(*given)
         begun.append(row)
         return row | {"eval/mean_reward": float(len(begun))}, played
 
+    def written(log, *given):
+        wrote.append(given)
+        write(log, *given)
+
     monkeypatch.setattr(loop, "evaluate", evaluate)
-    monkeypatch.setattr(Log, "write", lambda self, *given: wrote.append(given))
+    monkeypatch.setattr(Log, "write", written)
     schedule = dict(update_from="reward", eval_every=100)
     watch(monkeypatch, Late(at=480), exact=exact, **schedule)
     rows = [(at, row["eval/mean_reward"]) for kind, at, row in wrote if kind == "eval"]
@@ -370,7 +374,11 @@ def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(
         made = step(*args, **kwargs)
         return replace(made, reward=made.reward - 1.6)  # seldom above 0
 
-    step = Environment.step
+    def counted(*args):
+        led.append(lead(*args))
+        return led[-1]
+
+    step, lead, led = Environment.step, frontier.Frontier.lead, []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Environment, "step", late)
         patch.setattr(frontier, "MEASURED", 60)
@@ -384,8 +392,10 @@ def test_a_run_that_waits_is_interrupted_and_ends_with_the_same_bits(
 
             with pytest.raises(Interrupted):
                 train("run", progress=stop, resume=i > 0)
+        patch.setattr(frontier.Frontier, "lead", counted)
         train("run", resume=True)
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+    assert (sum(x is not None for x in led) > 0) is (share == 0.9)
     assert any(row.get("losses/critic") is None for row in rows)
     if method == "sfp":  # it was led before it was interrupted
         assert rows[1]["step"] == 100

@@ -22,8 +22,8 @@ EDGE = 1e-3
 """Actions are clipped to 1 - EDGE: no tanh reaches a bound."""
 
 BLOCK = 1000
-"""Gradient steps in one call. On images it is one: XLA's convolutions are slow in a
-loop."""
+"""Gradient steps in one call. On images it is one, outside of any loop, in which XLA's
+convolutions are slow."""
 
 
 def cloning_loss(
@@ -80,7 +80,7 @@ class BC(SAC):
 
     @cached_property
     def _clone(self) -> Callable[..., tuple[Any, Any]]:
-        """Many gradient steps in one scan."""
+        """Many gradient steps in one scan; on images one."""
 
         def loss(learned, obs, actions):
             policy, encoder = learned
@@ -92,6 +92,9 @@ class BC(SAC):
             return descend(self.adam, gradient, adam, learned), None
 
         def steps(learned, adam, pairs):
+            if self.spec.image:
+                one = jax.tree.map(lambda part: part[0], pairs)
+                return step((learned, adam), one)[0]
             return jax.lax.scan(step, (learned, adam), pairs)[0]
 
         return jax.jit(steps)

@@ -205,7 +205,7 @@ def _shown(data: Trajectories, spec: Spec) -> Obs:
     return Obs(
         *(
             np.zeros((count, *part.shape), part.dtype)
-            if seen is None
+            if seen is None or not part.size
             else np.asarray(seen, part.dtype)
             for part, seen in parts
         )

@@ -238,6 +238,10 @@ class SFP:
                 action, _ = sample(sac.policy, keys.policy, at)
                 q_policy = min_q(sac.critics, at, action)
             q_prior = self._values(sac.critics, at, proposal)
+        if self.mixture.mixing_loss_at in ("next", "target"):
+            # Where an episode ended there is nothing to decide, and no value is known.
+            goes_on = batch.discount > 0.0
+            q_prior, q_policy = q_prior * goes_on[:, None], q_policy * goes_on
         true = self.mixture.mixing_goals == "true"
         counted = 1.0 - batch.relabelled if true else None
         state, mixing_metrics = self._learn_mixing(

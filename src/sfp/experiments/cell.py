@@ -82,7 +82,8 @@ class Cell:
 
     def _asked(self) -> dict[str, Any]:
         """All settings of the run, but those that depend on the suite."""
-        method, td_value = METHODS[self.method], dict(self.settings).get("td_value")
+        method = METHODS[self.method]
+        td_value = next((str(v) for k, v in self.settings if k == "td_value"), None)
         method = with_several(method, td_value) if len(self.priors) > 1 else method
         method = as_another(method, self.match) if self.match else method
         by_suite = method.by_suite.get(get_task(self.task).suite, {})

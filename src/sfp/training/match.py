@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sfp.agents.methods import METHODS, Method
 from sfp.config import CAPACITY, IMAGES, MIXTURE, Mixture, Networks, Schedule, settle
@@ -15,7 +15,7 @@ from sfp.errors import SfpError, unknown
 REFERENCE = "sac"
 """The method that others are compared with."""
 
-METHODS_OWN = {"warmup_by", "td_value", "commit"}
+METHODS_OWN = {"warmup_by", *MIXTURE}
 """Settings that are part of what a method is, and the same in no comparison."""
 
 SEVERAL = {"commit": 0.0, "explore_episodes": 0.5}
@@ -39,22 +39,23 @@ def as_another(method: Method, match: str) -> Method:
         raise unknown("method", match, METHODS, "See `sfp list methods`.")
     other = METHODS[match]
     hindsight = other.hindsight if method.relabels else method.hindsight
-    own = {key: method.defaults[key] for key in METHODS_OWN & method.defaults.keys()}
-    defaults = {**other.defaults, **own}
     by_suite = {
-        suite: {
-            **other.by_suite.get(suite, {}),
-            **{k: v for k, v in method.by_suite.get(suite, {}).items() if k in MIXTURE},
-        }
+        suite: _merged(other.by_suite.get(suite, {}), method.by_suite.get(suite, {}))
         for suite in {**other.by_suite, **method.by_suite}
     }
     return replace(
         method,
         alpha=method.alpha if "alpha" in method.keeps else other.alpha,
         hindsight=hindsight,
-        defaults=defaults,
+        defaults=_merged(other.defaults, method.defaults),
         by_suite=by_suite,
     )
+
+
+def _merged(theirs: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Another method's settings, but for those that a method keeps."""
+    kept = {name: value for name, value in own.items() if name in METHODS_OWN}
+    return {k: v for k, v in theirs.items() if k not in MIXTURE} | kept
 
 
 def with_several(method: Method, td_value: str | None = None) -> Method:
@@ -112,8 +113,7 @@ def differences(
     said += f"{', '.join(found)}."
     fixed = own["hindsight"] != theirs["hindsight"] and not METHODS[name].relabels
     if len(found) > fixed:
-        said += f" --match {REFERENCE} makes them equal"
-        said += ", but for hindsight." if fixed else "."
+        said += f" --match {REFERENCE} makes them equal."
     return said + (f" {name} cannot have hindsight." if fixed else "")
 
 

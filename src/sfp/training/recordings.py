@@ -19,7 +19,7 @@ def fitting_recordings(
     data: str | Path | Trajectories, name: str, method: Method, environment: Environment
 ) -> Trajectories:
     """The recordings, with every column that the method needs, checked for size."""
-    columns = _shown(name, method, environment)
+    columns = _needed(name, method, environment)
     if not isinstance(data, Trajectories):
         try:
             every = thinning_for_images(data) if "images" in columns else 1
@@ -62,7 +62,7 @@ def fitting_recordings(
     return data if environment.has_goals else replace(data, goals=None)
 
 
-def _shown(name: str, method: Method, environment: Environment) -> list[str]:
+def _needed(name: str, method: Method, environment: Environment) -> list[str]:
     """What the method reads of all that the environment shows."""
     spec = environment.spec
     shown = {

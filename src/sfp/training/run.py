@@ -64,7 +64,7 @@ from sfp.training.match import Given as Settings
 from sfp.training.match import as_another, differences, fill, with_several
 from sfp.training.recordings import fitting_recordings
 from sfp.training.settings import HELP, configure
-from sfp.training.trained import Trained, make_spec
+from sfp.training.trained import Trained, make_spec, taken_at
 from sfp.training.verdict import as_mixture, best_row, solved_at
 
 PRESETS = ("default", "paper")
@@ -330,9 +330,9 @@ def _run(
 
 def check_best(folder: Path, rows: list[Row]) -> None:
     """Remove a best policy of tests that the run, resumed inexactly, did not repeat."""
-    held = (folder / BEST).is_dir() and Trained.load(folder / BEST).spec.step
-    if held and held != best_row(rows)["step"]:
-        remove(folder / BEST)
+    best = folder / BEST
+    if best.is_dir() and taken_at(best) != best_row(rows)["step"]:
+        remove(best)
 
 
 def _memory(schedule: Schedule, environment: Environment) -> str:

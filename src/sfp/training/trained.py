@@ -344,6 +344,12 @@ def make_spec(
     )
 
 
+def taken_at(folder: Path) -> int | None:
+    """The step of its run after which a saved policy was taken; None is the end."""
+    held = read_json(folder / CONFIG)
+    return held.get("step") if isinstance(held, dict) else None
+
+
 def _blank(spec: PolicySpec, skills: Prior | None = None) -> Any:
     if skills is not None:
         return latent_policy(skills, spec.sizes.inputs)
