@@ -186,6 +186,16 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
             for cell in ("quick+state", "quick+state-10", "quick+state-1")
         ),
     ),
+    "warm-up": tuple(
+        Claim(f"(not in the paper) {text}", better, worse, measure="time")
+        for text, better, worse in (
+            ("the mixture adds to the prior's warm-up", "short", "short-alone"),
+            ("the mixture explores by itself", "short-uniform", "short-neither"),
+            ("the prior's warm-up adds to the mixture", "short", "short-uniform"),
+            ("the prior's warm-up explores by itself", "short-alone", "short-neither"),
+            ("SFP is sooner than SAC-warm with hindsight", "short", "sac-warm-short"),
+        )
+    ),
     "sooner": tuple(
         Claim(f"(not in the paper) {text}", "sfp-quick", cell, where, "time")
         for text, cells in (
@@ -275,6 +285,10 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         Claim(
             "SFP does better than PARROT from images",
             *("sfp-half", "parrot-image", "images"),
+        ),
+        Claim(
+            "(not in the paper) SFP does better than cloning from images",
+            *("sfp-half", "bc-half", "images"),
         ),
         *(
             Claim(

@@ -172,6 +172,19 @@ EXPERIMENTS: dict[str, Experiment] = {
             *("sac-kl-no-her", "sac-kl", "sac-pink-no-her", "sac-pink"),
         ),
     ),
+    "warm-up": Experiment(
+        "Is it the mixture, or the prior in the warm-up? (not in the paper)",
+        "SFP explores with its prior twice: in the warm-up, and as a part of the "
+        "mixture. After a warm-up of 2,000 steps, what does each of the two do?",
+        {
+            "short": "prior and mixture (SFP)",
+            "short-uniform": "mixture alone",
+            "short-alone": "prior's warm-up alone",
+            "short-neither": "neither",
+            "sac-warm-short": "SAC-warm",
+        },
+        seeds=5,
+    ),
     "sooner": Experiment(
         "SFP that learns as soon as it can (not in the paper)",
         "sfp-quick solves tasks sooner than the paper's SFP, and than SAC, a KL "

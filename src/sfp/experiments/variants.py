@@ -39,6 +39,7 @@ GAUSSIAN = {"model": "gaussian"}
 SKILLS = {"model": "skills", "past_actions": 0, "state": True}
 WARM, UNIFORM = {"warmup_by": "method"}, {"warmup_by": "uniform"}
 HALF = {"update_every": 2}
+SHORT, NO_MIXTURE = {"warmup": 2_000}, {"mixing_fixed": 0.0}
 NO_HER = {"hindsight": 0.0}
 TEN_A_TOSS, ONE_A_TOSS = {"commit": 10.0}, {"commit": 1.0}
 QUICK = "sfp-quick"
@@ -86,6 +87,12 @@ VARIANTS: dict[str, Variant] = {
     "sac-kl-no-her": Variant("sac-kl", GAUSSIAN, settings=NO_HER),
     "sac-kl-warm-no-her": Variant("sac-kl", GAUSSIAN, settings={**WARM, **NO_HER}),
     "sac-pink-no-her": Variant("sac-pink", settings=NO_HER),
+    # a short warm-up: what it does, and what the mixture does, each with and without
+    "short": Variant("sfp", {}, settings=SHORT),
+    "short-uniform": Variant("sfp", {}, settings={**SHORT, **UNIFORM}),
+    "short-alone": Variant("sfp", {}, settings={**SHORT, **NO_MIXTURE}),
+    "short-neither": Variant("sfp", {}, settings={**SHORT, **UNIFORM, **NO_MIXTURE}),
+    "sac-warm-short": Variant("sac-warm", {}, settings=SHORT),
     # the schedule of sfp-quick for others, and sfp-quick without each of its parts
     "sac-warm-quick": Variant("sac-warm", {}, match=QUICK),
     "sac-kl-quick": Variant("sac-kl", GAUSSIAN, settings=WARM, match=QUICK),
