@@ -49,6 +49,7 @@ def test_a_row_for_each_task_and_a_line_for_each_method(tmp_path):
         "success": 1.0,
         "mixing": 0.9,
         "finished": False,
+        "seconds": None,
     }
     empty = summarise(runs[2])
     assert (empty["steps"], empty["return"], empty["mixing"]) == (0, None, None)

@@ -176,6 +176,25 @@ def test_runs_without_a_difference_are_rarely_told_apart(n, tasks, share):
     assert (errors / count <= _allowed(LEVEL, count)).all()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [(10, 10), (10, 5), (5, 5)])
+def test_times_without_a_difference_are_rarely_told_apart(n, monkeypatch):
+    """Two tasks, censored times as ours are; what is too much to enumerate is drawn."""
+    monkeypatch.setattr(permutation, "DRAWS", 399)
+    monkeypatch.setattr(permutation, "MOST", 100_000)
+    draw, count, errors = rng(sum(n)), 500, np.zeros(2)
+    for _ in range(count):
+        sides = []
+        for runs in n:
+            ends = 2000.0 * draw.geometric(0.1, (2, runs))
+            solved = ends < 40_000
+            sides.append(list(np.stack([np.minimum(ends, 40_000), solved], axis=2)))
+        test = permutation_test(*gehan_scores(*sides))
+        errors += [test.more <= LEVEL, test.less <= LEVEL]
+    assert (errors / count <= _allowed(LEVEL, count)).all()
+    assert errors.sum() > 0  # it can tell apart at all
+
+
 def test_the_simulation_would_notice_an_interval():
     """Bootstrap intervals of two runs, which decided before, err far too often."""
     draw, wrong = rng(), 0
@@ -212,6 +231,10 @@ def test_as_well_as_can_be_shown():
     few = permutation_test(2 * [level[:1]], 2 * [0.75 * level[:1]])
     few = _guarded(few, (2, 2), (2, 2), share=0.75, tasks=2)
     assert judge([few])[0][0] == "too few runs: needs 8"
+    five = permutation_test([level[:5]], [np.zeros(5)])
+    five = _guarded(five, (5, 5), (0, 5), share=0.75)
+    assert five.more == pytest.approx(five.least) == pytest.approx(0.0289, abs=1e-4)
+    assert judge([five])[0][0] == "too few runs: needs 16"
     worse = permutation_test([np.zeros(8)], [0.75 * level[:8]])
     assert _guarded(worse, (0, 8), (8, 8), share=0.75).less <= LEVEL
 

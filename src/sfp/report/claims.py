@@ -207,14 +207,17 @@ def _guarded(
 
     Relabelling assumes that both sides have one distribution up to that factor. Of runs
     that return all or nothing that is false, and where one side fails rarely it errs
-    too often: the shares of solved runs must say the same.
+    too often: the shares of solved runs must say the same. They can say no more than
+    if all of ours are solved and none of theirs.
     """
     more, less = p_of_shares(ours, theirs, share)
+    clearest, _ = p_of_shares((ours[1], ours[1]), (0, theirs[1]), share)
+    least = max(test.least, clearest)
 
     def reach(n: int) -> float:
         return max(test.reach(n), 2 * share ** (n * tasks))  # if all runs are solved
 
-    return Outcome(max(test.more, more), max(test.less, less), test.least, reach)
+    return Outcome(max(test.more, more), max(test.less, less), least, reach)
 
 
 def _solved(groups: Sequence[Group]) -> Count:

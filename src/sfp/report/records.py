@@ -180,6 +180,7 @@ def summarise(run: RunRecord) -> dict[str, Any]:
         **_on_the_way(run),
         **_as_mixture(run),
         "finished": run.end is not None,
+        "seconds": None if run.seconds is None else round(run.seconds),
     }
 
 
