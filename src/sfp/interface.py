@@ -8,6 +8,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from sfp.agents.methods import usual_method
+from sfp.agents.own import called_agent
 from sfp.config import Schedule
 from sfp.data.trajectories import Trajectories
 from sfp.errors import LONG
@@ -29,7 +31,9 @@ def train(env: Any, **given: Any) -> Trained:
     if "progress" in given:
         return _train(env, **given)
     given = {"say": say_note} | given
-    label = f"{given.get('method', 'sfp')} on {env if isinstance(env, str) else 'it'}"
+    who = given.get("method") or usual_method(given.get("preset", "default"))
+    who = called_agent(given["agent"]) if given.get("agent") is not None else who
+    label = f"{who} on {env if isinstance(env, str) else 'it'}"
     total = _count(given, "steps", Schedule.steps)
     with training_progress(label, total) as (pulse, listen, prepared):
         listeners = (*given.pop("listeners", ()), listen)

@@ -27,6 +27,7 @@ from sfp.nets.mlp import MLP
 from sfp.nets.policy import Policy, mean_action, shaken_action
 from sfp.observation import Obs, Spec
 from sfp.priors.base import unit_prior
+from sfp.training.log import read_table
 from sfp.training.loop import compile_updates
 from sfp.training.trained import make_spec
 
@@ -412,6 +413,41 @@ def test_a_critic_from_outside_learns():
     batches = random_batch(8, action=2, lead=(3,))
     after, _ = compile_updates(agent)(state, batches, jax.random.key(1))
     assert np.isfinite(after.critics[0].weights[0]).all()
+    with pytest.raises(SfpError, match=r"received both \(Wide\): set critic_norm"):
+        SAC(Spec(3, 2), 0.2, Networks(critic_norm=True), critic=Wide)
+
+
+class Talking(SAC):
+    """Logs a number of its own."""
+
+    def update(self, state, batch, key):
+        state, metrics = super().update(state, batch, key)
+        return state, metrics | {"own/mine": metrics["losses/q"] * 0.0 + 7.0}
+
+
+class Announced(Talking):
+    metrics = ("own/mine",)
+
+
+@pytest.mark.slow
+def test_an_agent_logs_numbers_of_its_own_if_it_names_them(tmp_path):
+    given = TINY | dict(steps=400, update_after=100, log_every=200)
+    told = dict(agent=lambda spec: Announced(spec, 0.2, SMALL), out=tmp_path)
+    sfp.train("room", **told, **given)
+    rows = read_table(tmp_path, "train")
+    assert rows[-1]["own/mine"] == 7.0
+    assert [*rows[-1]][-1] == "own/mine"
+    with pytest.raises(SfpError, match=r"own/mine: expected numbers that train\.csv"):
+        sfp.train("room", agent=lambda spec: Talking(spec, 0.2, SMALL), **given)
+
+
+@pytest.mark.parametrize("names", ["own/mine", ("a,b",), ("mine",), (3,), 3])
+def test_names_of_numbers_fit_for_a_table(names):
+    class Odd(SAC):
+        metrics = names
+
+    with pytest.raises(SfpError, match="`metrics` of the agent Odd: expected a tuple"):
+        make_agent(lambda spec: Odd(spec, 0.2, SMALL), Spec(2, 2))
 
 
 @pytest.mark.slow

@@ -26,7 +26,9 @@ def rows(folder):
 
 
 def test_an_unknown_number_raises(log):
-    with pytest.raises(KeyError, match="losses/typo"):
+    with pytest.raises(
+        SfpError, match=r"losses/typo: expected numbers that train\.csv"
+    ):
         log.write("train", 50, {"losses/typo": 1.0})
     with pytest.raises(KeyError):
         log.write("trains", 50, {})

@@ -78,6 +78,9 @@ class Agent(Protocol):
 
     State, actor and memory are trees of arrays; randomness is an argument. Learning is
     JAX, acting is NumPy: it happens once per step of the environment.
+
+    An agent may have `metrics`, the names of numbers that it logs and that train.csv
+    has no column for otherwise, such as ("own/spread",).
     """
 
     @property

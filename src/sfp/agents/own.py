@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ from jaxtyping import PRNGKeyArray
 from sfp.agents.base import Agent, Decision, Memory, Metrics, Turn
 from sfp.agents.controller import Greedy, Warped
 from sfp.agents.methods import Method
+from sfp.agents.skilled import Skilled
 from sfp.data.batch import Batch
 from sfp.errors import SfpError
 from sfp.observation import Spec
@@ -19,6 +21,9 @@ from sfp.outside import call, calling, check_callable
 
 OWN = Method(lambda given: _never(), "an agent of your own")
 """How a run treats an agent that is in no table: defaults as for SAC."""
+
+OWN_METRIC = r"own/[\w./-]+"
+"""What the numbers are called that an agent of one's own logs."""
 
 NEEDED = ("spec", "spread", "replay", "init", "prepare", "actor", "begin", "act")
 NEEDED += ("controller", "propose", "update")
@@ -61,12 +66,26 @@ def make_agent(
         )
     with calling(f"the agent {name}"):
         acting = _try(made, name, spec, led=led)
-    if saved and not isinstance(acting, Greedy | Warped):
+    if saved and not isinstance(acting, Greedy | Warped | Skilled):
         raise SfpError(
-            f"the controller of the agent {name} cannot be saved: expected a Greedy or "
-            "a Warped one (sfp.agents.controller), or leave out `out`."
+            f"the controller of the agent {name} cannot be saved: expected a Greedy, "
+            "Warped or Skilled one (sfp.agents.controller), or leave out `out`."
         )
+    _check_metrics(name, getattr(made, "metrics", ()))
     return made
+
+
+def _check_metrics(name: str, metrics: Any) -> None:
+    """Refuse what cannot head a column of a table."""
+    listed = metrics if isinstance(metrics, tuple | list) else [metrics]
+    odd = [
+        m for m in listed if not (isinstance(m, str) and re.fullmatch(OWN_METRIC, m))
+    ]
+    if odd or listed is not metrics:
+        raise SfpError(
+            f"`metrics` of the agent {name}: expected a tuple of names such as "
+            f"own/spread, received {metrics!r}."
+        )
 
 
 def _try(agent: Agent, name: str, spec: Spec, *, led: bool) -> Any:

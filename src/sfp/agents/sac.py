@@ -26,6 +26,7 @@ from sfp.config import EntropyWeight, Networks, Schedule
 from sfp.data.batch import Batch
 from sfp.data.replay import EpisodeReplay
 from sfp.envs.adapter import Environment
+from sfp.errors import SfpError
 from sfp.exploration.family import Explorer, Follower, Seen, Uniform
 from sfp.nets.encoder import make_encoder, random_shift
 from sfp.nets.layernorm import NormedMLP
@@ -78,6 +79,14 @@ class SAC:
     explorer: Explorer | None = field(default_factory=Uniform)
     critic: Callable[..., MLP] = MLP
     spread: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        if self.networks.critic_norm and self.critic not in (MLP, NormedMLP):
+            raise SfpError(
+                f"expected critic_norm or a critic of your own, received both "
+                f"({getattr(self.critic, '__name__', self.critic)}): set critic_norm "
+                "to False."
+            )
 
     @property
     def adam(self) -> optax.GradientTransformation:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sfp.agents.own import OWN_METRIC
 from sfp.errors import LONG, SfpError
 from sfp.events import EventFile
 from sfp.files import append_to, atomic_file, digest, disk_errors, regular, remove
@@ -68,6 +69,7 @@ OPTIONAL = re.compile(
         re.escape(name).replace(r"\{\}", r"\d{1,4}")
         for name in (*PER_PRIOR, *AS_MIXTURE.values())
     )
+    + f"|{OWN_METRIC}"
 )
 
 NEEDED = {
@@ -86,6 +88,7 @@ class Log:
         listeners: told of every row.
         priors: adds columns for so many of them.
         mixture: adds columns for tests of the mixture as it acts.
+        metrics: adds columns of `train` that an agent names.
     """
 
     def __init__(
@@ -95,10 +98,13 @@ class Log:
         *,
         priors: int = 0,
         mixture: bool = False,
+        metrics: tuple[str, ...] = (),
     ):
         self.columns = dict(TABLES)
         numbered = [name.format(k + 1) for k in range(priors) for name in PER_PRIOR]
         self.columns["train"] += tuple(numbered)
+        known = self.columns["train"]
+        self.columns["train"] += tuple(name for name in metrics if name not in known)
         self.columns["eval"] += tuple(AS_MIXTURE.values()) if mixture else ()
         self.rows: dict[str, list[Row]] = {name: [] for name in TABLES}
         self._folder, self._listeners = folder, listeners
@@ -129,7 +135,10 @@ class Log:
         """One row; a name that is not in the table raises."""
         unknown = set(values) - set(self.columns[table])
         if unknown:
-            raise KeyError(f"{sorted(unknown)} are no columns of {table}.csv")
+            raise SfpError(
+                f"{', '.join(sorted(unknown))}: expected numbers that {table}.csv has "
+                "a column for; an agent names others in its `metrics`, as own/NAME."
+            )
         row: Row = dict.fromkeys(self.columns[table]) | {"step": step, **values}
         self.rows[table].append(row)
         if self._folder is not None:

@@ -285,10 +285,12 @@ def _run(
     if folder and isinstance(tested, Warped | Skilled):
         make_card(tested.prior)
     begin()  # nothing is refused from here on
-    log = Log(folder, listeners)
+    several, mixture = 0, False
     if isinstance(agent, Mixes):
         several = agent.components if agent.components > 1 else 0
-        log = Log(folder, listeners, priors=several, mixture=agent.tests_mixture)
+        mixture = agent.tests_mixture
+    own = tuple(getattr(agent, "metrics", ()))
+    log = Log(folder, listeners, priors=several, mixture=mixture, metrics=own)
     checkpoints = Checkpoints(folder / "checkpoint") if folder else None
 
     def keep_best(step: int, actor: Any) -> None:
