@@ -32,7 +32,8 @@ from metaworld.policies import ENV_POLICY_MAP
 import sfp
 from sfp.agents.sac import SAC
 from sfp.agents.sfp import SFP
-from sfp.data.reaching import record
+from sfp.data.reaching import Expert
+from sfp.data.record import roll
 from sfp.envs.adapter import Environment
 from sfp.envs.manipulation import MANIPULATIONS
 from sfp.envs.metaworld import MetaWorld
@@ -93,8 +94,9 @@ def experts():
     print(f"{'task':22} {'original':>9} {'ours':>9}   (of {EPISODES} episodes)")
     for task in MANIPULATIONS:
         ours, theirs = MetaWorld(task), original(task)
-        made = [record(ours, task, 500, 0, i, expert=True) for i in range(EPISODES)]
-        here = np.mean([episode["reward"].any() for episode in made])
+        streams = [np.random.default_rng([0, i]) for i in range(EPISODES)]
+        made = [roll(ours, Expert(task), 500, rng) for rng in streams]
+        here = np.mean([any(episode.rewards) for episode in made])
         there = np.mean([_succeeds(theirs, task) for _ in range(EPISODES)])
         least = min(least, here)
         print(f"{task:22} {there:9.2f} {here:9.2f}")

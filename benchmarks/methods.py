@@ -32,7 +32,7 @@ from sfp.data.trajectories import assemble
 from sfp.envs.adapter import Environment
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
-from sfp.priors.models import MODELS
+from sfp.priors.models import MODELS, SKILLS
 
 ROUNDS = 3
 
@@ -48,7 +48,7 @@ def recordings():
 
 
 def prior_of(model, *, past=0, state=0):
-    built = MODELS[model].build(2, 2 * past + state, key=jax.random.key(0))
+    built = (MODELS | SKILLS)[model].build(2, 2 * past + state, key=jax.random.key(0))
     ones = jnp.ones(2)
     frame = Frame(-ones, ones, jnp.zeros(state), jnp.ones(state))
     seeds = jnp.zeros((16, past, 2))
@@ -62,9 +62,12 @@ def main():
     priors = {
         "parrot-state": prior_of("parrot", state=4),
         "sac-kl": prior_of("gaussian", past=1),
+        "spirl": prior_of("skills", state=4),
     }
     methods = []
     for name, method in METHODS.items():
+        if method.sees_images:
+            continue
         given = Ingredients(
             environment.spec,
             Schedule(),

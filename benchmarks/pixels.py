@@ -39,7 +39,7 @@ from sfp.data.replay import EpisodeReplay, Sizes, as_batch
 from sfp.envs.registry import get_task
 from sfp.observation import Obs, Spec
 from sfp.priors.base import unit_prior
-from sfp.training.loop import compile_init, compile_updates
+from sfp.training.loop import compile_updates
 
 TASK, SHAPE, DIMS, BATCH, WIDTH = "room:pixels=true", (64, 64, 3), 2, 100, 256
 UPDATES, ROUNDS, STEPS, FRAMES = 5, 4, 500, 200_000
@@ -65,7 +65,7 @@ class Library:
         self.name = f"sfp, {encoder}"
         agent = SAC(SPEC, 0.02, Networks(encoder=encoder))
         self.learn = compile_updates(agent)
-        self.state = compile_init(agent)(jax.random.key(0))
+        self.state = agent.init(jax.random.key(0))
         self.batches = as_batch(parts, (UPDATES, BATCH))
         self.run()
 
