@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import io
 import re
 import sys
@@ -49,6 +50,9 @@ def _plain_value(
     """A number, a word or a path; where None is the default, it can be typed too."""
     optional = type(None) in get_args(info.type)
     kinds = [k for k in get_args(info.type) if k is not type(None)] if optional else []
+    named = [k for k in kinds if get_origin(k) is Literal]
+    if optional and len(kinds) == 2 and len(named) == 1:
+        return _number_or_word(next(k for k in kinds if k not in named), named[0])
     (kind,) = kinds if len(kinds) == 1 else [info.type]
     choices = tuple(map(str, get_args(kind))) if get_origin(kind) is Literal else None
     if kind is not str and not (optional and (kind in PLAIN or choices)):
@@ -72,6 +76,28 @@ def _plain_value(
     )
 
 
+def _number_or_word(
+    kind: Any, named: Any
+) -> tyro.constructors.PrimitiveConstructorSpec[Any]:
+    """A number, or one of a few words, or None: `--past-actions 2`, or `auto`."""
+    words = get_args(named)
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=f"{{{','.join(words)}}}|{PLAIN[kind]}",
+        instance_from_str=lambda given: (
+            None
+            if given == ["None"]
+            else given[0]
+            if given[0] in words
+            else kind(given[0])
+        ),
+        is_instance=lambda value: (
+            value is None or value in words or isinstance(value, kind)
+        ),
+        str_from_instance=lambda value: [str(value)],
+    )
+
+
 def parse(commands: Mapping[str, Command], args: list[str], about: str) -> Call:
     """The call that a command line asks for; `about` begins `--help`."""
     first = args[0] if args else "--help"
@@ -81,7 +107,10 @@ def parse(commands: Mapping[str, Command], args: list[str], about: str) -> Call:
     try:
         with contextlib.redirect_stderr(said), WORDS:
             call = tyro.extras.subcommand_cli_from_dict(
-                {name: _later(command) for name, command in commands.items()},
+                {
+                    name: _later(command, brief=first in ("-h", "--help"))
+                    for name, command in commands.items()
+                },
                 prog="sfp",
                 description=about,
                 args=args or ["--help"],
@@ -95,8 +124,11 @@ def parse(commands: Mapping[str, Command], args: list[str], about: str) -> Call:
         raise SfpError(_line(said.getvalue(), first)) from None
 
 
-def _later(command: Command) -> Callable[..., Call]:
-    """The command, which when called returns what would do it."""
+def _later(command: Command, *, brief: bool) -> Callable[..., Call]:
+    """The command, which when called returns what would do it.
+
+    In a `brief` list of commands each is explained by its first line alone.
+    """
 
     @functools.wraps(command)
     def later(*args: Any, **options: Any) -> Call:
@@ -105,7 +137,16 @@ def _later(command: Command) -> Callable[..., Call]:
             _check_sizes(f"--{name.replace('_', '-')}", value)
         return functools.partial(command, *args, **options)
 
+    told = inspect.getdoc(command) or ""
+    command.__doc__ = _unbroken(told)  # the parser asks the command itself
+    later.__doc__ = told.partition("\n")[0] if brief else command.__doc__
     return later
+
+
+def _unbroken(told: str) -> str:
+    """A docstring with a line for each argument: the parser keeps breaks of lines."""
+    text, head, arguments = told.partition("\nArgs:\n")
+    return text + head + re.sub(r"\n {5,}", " ", arguments)
 
 
 def _check_sizes(name: str, value: Any) -> None:
