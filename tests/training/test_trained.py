@@ -11,7 +11,7 @@ from environments import Drift, Reach
 from probes import plain
 from sfp.agents.controller import Greedy
 from sfp.config import Networks
-from sfp.envs.adapter import Environment
+from sfp.envs.adapter import Environment, make_env
 from sfp.errors import SfpError
 from sfp.nets.encoder import Flat
 from sfp.nets.policy import Policy, mean_action
@@ -71,6 +71,37 @@ def stack(observations):
             key: np.stack([o[key] for o in observations]) for key in observations[0]
         }
     return np.stack(observations)
+
+
+class Named(Drift):
+    """Says what its actions move."""
+
+    def __init__(self, *names):
+        super().__init__()
+        self.metadata = {**self.metadata, "action_names": names}
+
+
+def test_a_policy_for_other_joints_is_refused(tmp_path, datasets):
+    names = [f"a{i}" for i in range(len(Environment(Drift()).low))]
+    trained = make(Named(*names))
+    trained.save(tmp_path / "policy")
+    loaded = Trained.load(tmp_path / "policy")
+    others = Named(*names[:-1], "gripper")
+    match = f"whose actions move {', '.join(names)}: in .* they move .*gripper"
+    with pytest.raises(SfpError, match=match):
+        loaded.check(Environment(others))
+    with pytest.raises(SfpError, match=match):
+        sfp.record(others, loaded, episodes=1, steps=3)
+    assert not list(datasets.rglob("*.hdf5"))
+    for fits in (Named(*names), Drift()):
+        sfp.record(fits, loaded, episodes=1, steps=3, force=True)
+
+
+def test_robots_of_the_same_sizes_differ_in_their_joints():
+    walker = make(gym.make("Walker2d-v5"))
+    assert walker.spec.action_names[:2] == ["thigh_joint", "leg_joint"]
+    with pytest.raises(SfpError, match=r"Walker2d-v5, .*HalfCheetah.* bfoot"):
+        walker.check(Environment(make_env("halfcheetah")))
 
 
 @pytest.mark.slow

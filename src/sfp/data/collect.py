@@ -93,8 +93,12 @@ def collect(
     if not isinstance(policy, str):
         if images:
             raise SfpError(
-                "images are recorded of scripts and of Meta-World's experts: for "
-                f"others name a task that shows them, as {chosen.base}:pixels=true."
+                "images are recorded of scripts and of Meta-World's experts"
+                + (
+                    f": for others name the task {chosen.base}:pixels=true."
+                    if "pixels" in (chosen.parameters or ())
+                    else f"; {chosen.name} shows none: leave --images out."
+                )
             )
         return record(
             task,

@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from sfp.data.trajectories import SHORTEST, Trajectories
 from sfp.data.writer import IMAGE, make_buffer, write
-from sfp.envs.adapter import as_type, make_env, name_of
+from sfp.envs.adapter import Environment, as_type, make_env, name_of
 from sfp.envs.parameters import slug
 from sfp.envs.registry import get_task
 from sfp.envs.spaces import GOAL_KEYS, check_box
@@ -40,6 +40,20 @@ class Recorder(Protocol):
             obs: the environment's own observation.
             rng: the episode's random stream.
         """
+        ...
+
+
+@runtime_checkable
+class Fitting(Protocol):
+    """A policy that knows what it was trained in, and refuses other environments."""
+
+    @property
+    def spec(self) -> Any:
+        """Sizes and units of what it was trained in."""
+        ...
+
+    def check(self, environment: Environment) -> None:
+        """Raise `SfpError` if observations or actions are others."""
         ...
 
 
@@ -96,6 +110,8 @@ def record(
     who, made = as_recorder(controller), make_env(env)
     called = get_task(env).name if isinstance(env, str) else name_of(made)
     check_box(made, called)
+    if isinstance(controller, Fitting):
+        controller.check(Environment(made))
     limit = made.spec.max_episode_steps if made.spec else None
     if steps is None and limit is None:
         raise SfpError(f"{called} has no time limit: say how many steps to record.")

@@ -20,6 +20,7 @@ from PIL import Image
 from sfp.data.sources import load, minari
 from sfp.data.trajectories import Trajectories
 from sfp.envs.maze import PIXELS
+from sfp.envs.spaces import action_names
 from sfp.errors import SfpError
 from sfp.files import atomic_folder
 from sfp.versions import DISTRIBUTION, version
@@ -74,7 +75,7 @@ def write(
         "description": description,
         "author": {"sfp"},
         "requirements": [f"{DISTRIBUTION}=={version('sfp')}"],
-        "action_names": list(env.metadata.get("action_names", ())),
+        "action_names": action_names(env),
     }
     with atomic_folder(target, force=force) as draft:
         storage = MinariStorage.new(

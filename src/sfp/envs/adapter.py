@@ -21,6 +21,7 @@ from sfp.envs.spaces import (
     GOAL_KEYS,
     Parts,
     action_bounds,
+    action_names,
     as_image,
     check_wrappers,
     image_shape,
@@ -95,6 +96,7 @@ class Environment:
         self.env = env
         self.name = name or name_of(env)
         self.low, self.high = action_bounds(env, self.name)
+        self.action_names = action_names(env)
         self._shape = env.action_space.shape
         self._dtype = env.action_space.dtype
         check_wrappers(env, self.name)

@@ -40,6 +40,21 @@ def action_bounds(env: gym.Env, name: str) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
+def action_names(env: gym.Env) -> list[str]:
+    """What each action moves: as declared in `metadata`, or the joints of MuJoCo.
+
+    Robots with as many observations and actions differ in these. Empty if unknown.
+    """
+    if declared := env.metadata.get("action_names"):
+        return [str(name) for name in declared]
+    model = getattr(env.unwrapped, "model", None)
+    joints = getattr(model, "actuator_trnid", ())
+    kinds = getattr(model, "actuator_trntype", ())
+    if model is None or (len(joints),) != env.action_space.shape or any(kinds):
+        return []
+    return [str(model.joint(int(joint)).name) for joint, _ in joints]
+
+
 @dataclass(frozen=True)
 class Parts:
     """Where an environment shows what, by key; "" is an observation without keys.

@@ -11,7 +11,7 @@ from sfp.priors.base import Prior
 
 def check_prior(prior: Prior, called: str, environment: Environment) -> None:
     check_actions(prior, environment.low, environment.high, called)
-    check_names(prior, environment.env.metadata.get("action_names", ()), called)
+    check_names(prior, environment.action_names, called)
     seen, spec = len(prior.frame.state_mean), environment.spec
     if prior.conditioning.image:
         if seen != spec.pixels or spec.frames > 1:

@@ -59,6 +59,7 @@ class PolicySpec:
         image: the shape of the image, or of a stack of them, by key; empty without one.
         encoder: what images are seen by.
         step: of the run after which it was taken; None is the run's end.
+        action_names: what its actions move, if the environment said so.
     """
 
     task: str
@@ -76,6 +77,7 @@ class PolicySpec:
     image: dict[str, list[int]] = field(default_factory=dict)
     encoder: str = "patches"
     step: int | None = None
+    action_names: list[str] = field(default_factory=list)
 
     def __post_init__(self):
         sizes = [math.prod(shape) for shape in self.inputs.values()]
@@ -231,6 +233,13 @@ class Trained:
                 f"goals of {spec.goal_size} numbers{images}): {environment.name} has "
                 "other observations or actions."
             )
+        names = environment.action_names
+        if spec.action_names and names and spec.action_names != names:
+            raise SfpError(
+                f"this policy is for {spec.task}, whose actions move "
+                f"{', '.join(spec.action_names)}: in {environment.name} they move "
+                f"{', '.join(names)}."
+            )
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write a folder that `load` reads: safetensors and JSON, nothing that runs."""
@@ -341,6 +350,7 @@ def make_spec(
         env=env,
         image={key: list(space.shape) for key, space in parts.image.items()},
         encoder=networks.encoder,
+        action_names=environment.action_names,
     )
 
 
