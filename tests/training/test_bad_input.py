@@ -63,6 +63,8 @@ def other_actions(env, space):
         ({"hindsight": -1}, "hindsight of 0 or more, received -1"),
         ({"hindsight": 4}, "hindsight needs goals: probe/Drift-v0 has none"),
         ({"context": "steam"}, "unknown context 'steam': did you mean stream"),
+        ({"encoder": "patch"}, "unknown encoder 'patch': did you mean patches"),
+        ({"width": 500_000}, "networks and optimisers need .* GB.*expected less width"),
     ],
 )
 def test_settings(tmp_path, changes, match):

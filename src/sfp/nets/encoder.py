@@ -140,10 +140,10 @@ def make_encoder(
     spec: Spec, name: str = "patches", *, key: PRNGKeyArray
 ) -> tuple[Any, int]:
     """An encoder for these observations, and how many features it has."""
-    if not spec.image:
-        return Flat(), spec.inputs
     if name not in ENCODERS:
         raise unknown("encoder", name, ENCODERS, "Or register it first.")
+    if not spec.image:
+        return Flat(), spec.inputs
     encoder = ENCODERS[name](spec, key=key)
     what, obs = f"the encoder {name!r}", spec.obs()
     features = call(what, jax.eval_shape, lambda obs: encoder(obs), obs)

@@ -223,11 +223,12 @@ def train(
     )
     replay = make_lanes(made, schedule, environment, method)
     with places.opened(schedule.envs, vector) as several:
+        state = _check_agent(made, saved=out is not None)
         act = partial(_run, run, made, places, several, replay, listeners, note)
         if out is None:
             return act(None, progress)
-        state = jax.eval_shape(made.init, jax.random.key(0)) if extend else None
-        check = partial(check_config, asked=asdict(run), extend=extend, state=state)
+        old = state if extend else None
+        check = partial(check_config, asked=asdict(run), extend=extend, state=old)
         going = resume or extend
         return _in_folder(Path(out), run, check, act, progress, resume=going)
 
@@ -265,6 +266,20 @@ def _in_folder(
         return act(folder, checked)
 
 
+def _check_agent(agent: Agent, *, saved: bool) -> Any:
+    """Refuse what cannot be built, held in memory or saved; return the state's shapes.
+
+    This comes before a folder is begun: what is refused leaves nothing behind.
+    """
+    state = jax.eval_shape(agent.init, jax.random.key(0))
+    needed = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
+    check_memory("networks and optimisers", needed, "expected less width or depth")
+    tested = agent.controller(jax.eval_shape(agent.actor, state))
+    if saved and isinstance(tested, Warped | Skilled):
+        make_card(tested.prior)
+    return state
+
+
 def _run(
     run: Run,
     agent: Agent,
@@ -276,14 +291,7 @@ def _run(
     folder: Path | None,
     progress: Callable[[int], None],
 ) -> Trained:
-    # What saving needs is made first: what cannot be saved is refused at once.
-    state = jax.eval_shape(agent.init, jax.random.key(0))
-    needed = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(state))
-    check_memory("networks and optimisers", needed, "expected less width or depth")
     spec = make_spec(places.example, run.method, run.networks, run.env)
-    tested = agent.controller(jax.eval_shape(agent.actor, state))
-    if folder and isinstance(tested, Warped | Skilled):
-        make_card(tested.prior)
     begin()  # nothing is refused from here on
     several, mixture = 0, False
     if isinstance(agent, Mixes):
