@@ -12,6 +12,7 @@ Where: TypeAlias = Literal[
     "harder",
     "out of reach",
     "disturbed",
+    "most disturbed",
     "undisturbed",
     "images",
     "states",
@@ -37,8 +38,9 @@ class Claim:
         better: the cell that should do better; empty: `worse` should solve no task.
         where: on the training task, on all others, on those of them that need more
             than weak exploration, or on those that no method of the paper solves; on
-            those with a bias or inverted actions, or on those without; on those that
-            show images, or on the same tasks with states.
+            those with a bias or inverted actions, on those of them with the largest
+            bias, or on those without; on those that show images, or on the same tasks
+            with states.
         measure: `final` return, `time` until the task is solved, whether it is solved
             `at once` (at the first evaluation; a mixture as it acts), or `solved` at
             all.
@@ -320,11 +322,17 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
         for measure in MEASURES
     ),
     "biased": (
+        Claim("under bias SFP beats PARROT-state", "sfp", "parrot-state", "disturbed"),
         Claim(
-            "SFP keeps its return under bias where PARROT-state drops",
-            "sfp",
-            "parrot-state",
-            "disturbed",
+            "SFP keeps its return under the largest bias",
+            *("sfp", "sfp", "most disturbed"),
+            share=AS_WELL,
+            against="undisturbed",
+        ),
+        Claim(
+            "PARROT-state's return drops under the largest bias",
+            *("parrot-state", "parrot-state", "undisturbed"),
+            against="most disturbed",
         ),
         Claim(
             "without bias PARROT-state does at least as well",
@@ -332,6 +340,13 @@ CLAIMS: dict[str, tuple[Claim, ...]] = {
             "sfp",
             "undisturbed",
             share=AS_WELL,
+        ),
+        *(
+            Claim(
+                f"(not in the paper) without bias SFP beats {called}",
+                *("sfp", cell, "undisturbed"),
+            )
+            for called, cell in (("SAC", "sac"), ("pink noise", "sac-pink"))
         ),
     ),
     "inversion": (

@@ -21,6 +21,8 @@ class Experiment:
         cells: names from `VARIANTS` with their labels in legends. For rollouts they
             are explorers, and `sfp` is the prior.
         shown: the cells that run unless others are asked for; empty is all.
+        undisturbed: cells that run only where observations have no bias and actions
+            are not inverted: what they do where they have it is not in question.
         seeds: at scale `small`.
         walks: the measure of explorers that do not learn, instead of training.
         suites: the suites that have what it needs; empty is all with a script.
@@ -33,6 +35,7 @@ class Experiment:
     claim: str
     cells: Mapping[str, str]
     shown: tuple[str, ...] = ()
+    undisturbed: tuple[str, ...] = ()
     seeds: int = 2
     walks: Literal["coverage", "psd"] | None = None
     suites: tuple[str, ...] = ()
@@ -313,7 +316,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         "Biased downstream learning (locomotion)",
         "Without bias PARROT-state does best; as the bias grows, its return drops "
         "sharply, and that of SFP is retained.",
-        {"sfp": "SFP", "parrot-state": "PARROT-state"},
+        {
+            "sfp": "SFP",
+            "parrot-state": "PARROT-state",
+            "sac": "SAC",
+            "sac-pink": "SAC-pink",
+        },
+        undisturbed=("sac", "sac-pink"),
         suites=("gym-mujoco",),
         levels={
             "small": _levels(HALVES, {"bias": (0.0, 0.1, 0.5)}),

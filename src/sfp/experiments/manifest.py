@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from sfp.documents import read_json
-from sfp.envs.parameters import base, shows_images, split
-from sfp.envs.suites import DISTURBED, get_suite
+from sfp.envs.parameters import Value, base, shows_images, split
+from sfp.envs.suites import DISTURBED, PIXELS, get_suite
 from sfp.errors import SfpError
 from sfp.experiments.claims import CLAIMS, Where
-from sfp.experiments.plan import Plan
+from sfp.experiments.plan import Plan, is_disturbed
 from sfp.experiments.schedule import Event
 from sfp.files import write_json
 
@@ -39,6 +39,7 @@ def write_manifest(out: Path, plan: Plan, known: Mapping[str, Event]) -> Path:
         "harder": [t for t in downstream if base(t) not in suite.easy],
         "out of reach": [t for t in downstream if base(t) in suite.hopeless],
         "disturbed": [t for t in downstream if is_disturbed(t)],
+        "most disturbed": _most_disturbed(downstream),
         "undisturbed": [t for t in downstream if not is_disturbed(t)],
         "images": [t for t in downstream if shows_images(t)],
         "states": [t for t in sorted(tasks | {plan.training}) if not shows_images(t)],
@@ -110,13 +111,29 @@ def check_suite(out: Path, plan: Plan) -> None:
 
 def _elsewhere(tasks: list[str], others: list[str]) -> dict[str, list[str]]:
     """The same tasks seen otherwise, in the order of `tasks`."""
-    known = {base(task): task for task in others}
-    return {"against": [known.get(base(task), "") for task in tasks]}
+    known = {_undisturbed(task): task for task in others}
+    return {"against": [known.get(_undisturbed(task), "") for task in tasks]}
 
 
-def is_disturbed(task: str) -> bool:
-    """Whether its observations are biased or its actions inverted."""
-    return bool(split(task)[1].keys() & DISTURBED.keys())
+def _undisturbed(task: str) -> tuple[str, frozenset[tuple[str, Value]]]:
+    """What the task is, however it is seen: without bias, inversion and images."""
+    name, given = split(task)
+    return name, frozenset((k, v) for k, v in given.items() if k not in PIXELS)
+
+
+def _most_disturbed(tasks: list[str]) -> list[str]:
+    """Of each task that of the largest bias, or with inverted actions."""
+    most: dict[Any, str] = {}
+    for task in filter(is_disturbed, tasks):
+        known = most.setdefault(_undisturbed(task), task)
+        if _disturbance(task) > _disturbance(known):
+            most[_undisturbed(task)] = task
+    return list(most.values())
+
+
+def _disturbance(task: str) -> float:
+    given = split(task)[1]
+    return sum(abs(float(given[name])) for name in given.keys() & DISTURBED.keys())
 
 
 def _state(event: Event | None, out: Path) -> dict[str, str]:

@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeAlias
 
 from sfp.agents.methods import METHODS
 from sfp.data.collect import WITH_IMAGES
-from sfp.envs.parameters import Value, base, shows_images
+from sfp.envs.parameters import Value, base, shows_images, split
 from sfp.envs.registry import canonical, get_task
-from sfp.envs.suites import SUITES, Suite, get_suite
+from sfp.envs.suites import DISTURBED, SUITES, Suite, get_suite
 from sfp.errors import SfpError, at_least, unknown
 from sfp.experiments.cell import Cell, Walk, make_settings
 from sfp.experiments.grid import EXPERIMENTS, Experiment
@@ -161,6 +161,8 @@ def make_plan(
             recording = recording_for(base(task))
             for key in chosen:
                 variant, prior = VARIANTS[key], None
+                if key in experiment.undisturbed and is_disturbed(task):
+                    continue
                 if METHODS[variant.method].sees_images and not shows_images(task):
                     continue
                 if variant.prior is not None:
@@ -231,6 +233,11 @@ def _tasks(
         at = levels if task == base(task) else ()
         names += [get_task(task).given(level).name for level in at] or [canonical(task)]
     return tuple(dict.fromkeys(names))
+
+
+def is_disturbed(task: str) -> bool:
+    """Whether its observations are biased or its actions inverted."""
+    return bool(split(task)[1].keys() & DISTURBED.keys())
 
 
 def _by_task(steps: Mapping[str, int], known: tuple[str, ...]) -> dict[str, int]:
