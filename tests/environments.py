@@ -18,7 +18,6 @@ SMALL = dict(
     batch=8,
     n_step=3,
     width=8,
-    mixing_width=8,
     capacity=220,
     eval_every=100,
     eval_episodes=2,

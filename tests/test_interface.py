@@ -10,7 +10,7 @@ import pytest
 import sfp
 from sfp.data.trajectories import assemble
 
-SMALL = dict(steps=200, warmup=50, update_after=50, batch=8, width=8, mixing_width=8)
+SMALL = dict(steps=200, warmup=50, update_after=50, batch=8, width=8)
 SMALL |= dict(eval_every=100, eval_episodes=1, log_every=100)
 
 

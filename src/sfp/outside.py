@@ -14,6 +14,9 @@ from sfp.errors import SfpError, reason
 PLUGINS = "SFP_PLUGINS"
 """An environment variable: modules, separated by commas."""
 
+OWN_METRIC = r"own/[\w./-]+"
+"""What the numbers are called that an agent of one's own logs."""
+
 
 def register(table: dict[str, Any], kind: str, name: str, entry: Any) -> None:
     """Add a line to a table of the package; no name can be given twice.

@@ -425,11 +425,19 @@ def test_overrides():
         ),
         (dict(settings={"bach": 3}), "unknown setting 'bach': did you mean batch"),
         (dict(settings={"batch": "x"}), "expected batch as a number"),
+        (dict(settings={"noise_theta": 0.2}), "none of the cells has noise_theta"),
     ],
 )
 def test_bad_overrides(given, message):
     with pytest.raises(SfpError, match=message):
         cells("transfer", **given)
+
+
+def test_an_option_goes_to_the_cells_that_have_it():
+    given = dict(methods=("sfp", "sac"), tasks=("maze",), seeds=(0,))
+    for entry in cells("transfer", **given, settings={"commit": 5, "width": 8}):
+        own = {"width": 8} | ({"commit": 5} if entry.name == "sfp" else {})
+        assert dict(entry.cell.settings) == own
 
 
 def test_the_command_repeats_the_plan(capsys, monkeypatch, tmp_path):

@@ -31,6 +31,10 @@ def test_solved_is_twice_in_a_row(rates, expected):
     assert solved_at(rows(*rates), Solved()) == expected
 
 
+def test_a_run_without_tests_says_so():
+    assert "ended before its first test (--eval-every)" in verdict([], Solved())
+
+
 @pytest.mark.parametrize(
     ("rule", "success", "mean_return", "expected"),
     [

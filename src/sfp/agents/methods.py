@@ -427,6 +427,8 @@ METHODS: dict[str, Method] = {
         },
     ),
 }
+OPTIONS = {name for method in METHODS.values() for name in method.options}
+"""What only some methods have."""
 
 
 def requirements() -> list[dict[str, str]]:

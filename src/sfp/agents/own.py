@@ -17,13 +17,10 @@ from sfp.agents.skilled import Skilled
 from sfp.data.batch import Batch
 from sfp.errors import SfpError
 from sfp.observation import Spec
-from sfp.outside import call, calling, check_callable
+from sfp.outside import OWN_METRIC, call, calling, check_callable
 
 OWN = Method(lambda given: _never(), "an agent of your own")
 """How a run treats an agent that is in no table: defaults as for SAC."""
-
-OWN_METRIC = r"own/[\w./-]+"
-"""What the numbers are called that an agent of one's own logs."""
 
 NEEDED = ("spec", "spread", "replay", "init", "prepare", "actor", "begin", "act")
 NEEDED += ("controller", "propose", "update")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal, TypeAlias
 
-from sfp.agents.methods import METHODS
+from sfp.agents.methods import METHODS, OPTIONS
 from sfp.data.collect import WITH_IMAGES
 from sfp.envs.parameters import Value, base, shows_images, split
 from sfp.envs.registry import canonical, get_task
@@ -147,6 +147,7 @@ def make_plan(
         prior = PriorRecipe(recording_for(found.training[0]), **fitting)
         walks = _walks(experiment, found, chosen, given, prior)
         return Plan(name, suite, scale, (), walks, given)
+    _check_options(chosen, given)
     paper = EXPERT_SEEDS if found.experts else PAPER_SEEDS
     seeds = given.seeds or range(paper if scale == "paper" else experiment.seeds)
     usual_tasks = found.tasks if experiment.expert else found.visited(scale)
@@ -246,14 +247,22 @@ def _by_task(steps: Mapping[str, int], known: tuple[str, ...]) -> dict[str, int]
 
 
 def _settings(key: str, given: Overrides) -> dict[str, Any]:
-    """Those of the variant, and those that are asked for of all."""
-    own = VARIANTS[key].settings
+    """Those of the variant, and those that are asked for, as far as it has them."""
+    own, method = VARIANTS[key].settings, METHODS[VARIANTS[key].method]
     for name in own.keys() & given.settings.keys():
         raise SfpError(
             f"{name} of the cell {key} is {own[name]}: leave out --set {name}, or the "
             "cell."
         )
-    return {**own, **given.settings}
+    foreign = OPTIONS - set(method.options)
+    return {**own, **{k: v for k, v in given.settings.items() if k not in foreign}}
+
+
+def _check_options(chosen: Iterable[str], given: Overrides) -> None:
+    """Refuse an option that none of the cells has; those that have it take it."""
+    had = {name for key in chosen for name in METHODS[VARIANTS[key].method].options}
+    for name in sorted(given.settings.keys() & OPTIONS - had):
+        raise SfpError(f"none of the cells has {name}: leave out --set {name}.")
 
 
 def _walks(

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sfp.agents.own import OWN_METRIC
 from sfp.errors import LONG, SfpError
 from sfp.events import EventFile
 from sfp.files import append_to, atomic_file, digest, disk_errors, regular, remove
+from sfp.outside import OWN_METRIC
 
 Row = dict[str, int | float | None]
 Listener = Callable[[int, Mapping[str, float]], None]

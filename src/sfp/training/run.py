@@ -32,7 +32,7 @@ from sfp.envs.registry import suite_of
 from sfp.envs.solved import Solved
 from sfp.envs.vector import PROCESSES, Environments
 from sfp.errors import SfpError, at_least, unknown
-from sfp.files import locked, remove, sweep_all
+from sfp.files import locked, remove, sweep_all, verify_checksums
 from sfp.observation import Spec
 from sfp.priors.several import (
     Given,
@@ -63,7 +63,7 @@ from sfp.training.loop import train as loop
 from sfp.training.match import Given as Settings
 from sfp.training.match import as_another, differences, fill, with_several
 from sfp.training.recordings import fitting_recordings
-from sfp.training.settings import HELP, configure
+from sfp.training.settings import HELP, check_options, configure
 from sfp.training.trained import Trained, make_spec, taken_at
 from sfp.training.verdict import as_mixture, best_row, solved_at
 
@@ -183,6 +183,8 @@ def train(
         method = find_method(method, preset, out)
     held = tuple(priors.values())
     chosen = OWN if agent is not None else get_method(method, held, data)
+    if agent is None:
+        check_options(method, asdict(mixture) | asdict(baselines))
     suite = suite_of(environment.env)
     if suite in chosen.refused:
         raise SfpError(f"method {method} is not for {suite}: {chosen.refused[suite]}.")
@@ -258,6 +260,11 @@ def _in_folder(
             trained.evaluations = read_table(folder, "eval")
             trained.solved = run.solved
             return trained
+        if (folder / BEST).is_dir():
+            try:
+                verify_checksums(folder / BEST)
+            except SfpError as error:
+                raise SfpError(f"{error} Or remove {folder / BEST}.") from None
 
         def checked(step: int) -> None:
             check()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from sfp.config import GROUPS, Baselines, Mixture, Networks, Schedule
+from sfp.agents.methods import METHODS, OPTIONS
+from sfp.config import DEFAULTS, GROUPS, Baselines, Mixture, Networks, Schedule
 from sfp.errors import SfpError, check_size, unknown
 
 NUMBER = int | float | np.integer | np.floating
@@ -29,6 +31,18 @@ def configure(
         known = [f.name for group in GROUPS for f in fields(group)]
         raise unknown("setting", next(iter(left)), known, HELP)
     return made[0], made[1], made[2], made[3]
+
+
+def check_options(method: str, options: Mapping[str, Any]) -> None:
+    """Refuse options that only other methods have, if they are given."""
+    foreign = OPTIONS - set(METHODS[method].options)
+    for name in sorted(foreign):
+        if options[name] not in (None, DEFAULTS[name]):
+            owners = ", ".join(k for k, m in METHODS.items() if name in m.options)
+            raise SfpError(
+                f"method {method} has no {name}: leave it out, or take a method that "
+                f"has it ({owners})."
+            )
 
 
 @cache

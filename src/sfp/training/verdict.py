@@ -36,6 +36,11 @@ def as_mixture(rows: Sequence[Row]) -> list[Row]:
 
 def verdict(rows: Sequence[Row], rule: Solved) -> str:
     """Whether a run solved its task, in a sentence that names the rule."""
+    if not rows:
+        return (
+            "Whether it is solved is not known: the run ended before its first test "
+            "(--eval-every)."
+        )
     told = any(row["eval/success_rate"] is not None for row in rows)
     solved, required = solved_at(rows, rule), rule.words(told=told)
     if solved is not None:
