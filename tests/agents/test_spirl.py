@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from PIL import Image
 
 import sfp
 from probes import linear_prior, plain
@@ -201,6 +202,10 @@ def test_skills_have_the_sizes_that_are_asked_for(tmp_path, capsys):
     model = sfp.load_prior(tmp_path / "skills").model
     assert (model.horizon, model.latent, model.closed) == (3, 2, False)
     card = (tmp_path / "skills" / "README.md").read_text()
+    with Image.open(tmp_path / "skills" / "skills.png") as picture:  # named by the card
+        assert min(picture.size) > 100
+        assert len(picture.convert("RGB").getcolors(1 << 24) or ()) > 2
+    assert "(skills.png)" in card
     assert "of episodes that were held out" in card
     capsys.readouterr()
     main(["prior", "show", str(tmp_path / "skills"), "--out", str(tmp_path)])

@@ -15,7 +15,7 @@ from environments import SMALL, make_prior, maze
 from faults import outcome, whole
 from sfp.agents.methods import METHODS
 from sfp.data.trajectories import assemble
-from sfp.envs.adapter import Environment
+from sfp.envs.adapter import Environment, make_env
 from sfp.errors import Interrupted, SfpError
 from sfp.priors.base import Frame, Prior
 from sfp.priors.conditioning import Conditioning
@@ -112,6 +112,27 @@ def test_a_run_that_was_interrupted_ends_with_the_same_bits(
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
     whole(tmp_path / "run")
     assert_acts_like_its_evaluation(trained, tmp_path / "run")
+
+
+@pytest.mark.parametrize("method", ["sfp", "sfp-quick", "sac-pink"])
+def test_from_images_it_resumes_with_the_same_bits_and_acts(tmp_path, method):
+    def run(out, **more):
+        given = SHORT | dict(hindsight=0) | KINDS[method]() | more
+        return sfp.train("room:pixels=true", method=method, out=out, **given)
+
+    def stop(now):
+        if now == 150:
+            raise KeyboardInterrupt
+
+    run(tmp_path / "whole")
+    with pytest.raises((Interrupted, KeyboardInterrupt)):
+        run(tmp_path / "run", progress=stop)
+    trained = run(tmp_path / "run", resume=True)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+    image = make_env("room:pixels=true").reset(seed=0)[0]
+    action = sfp.Trained.load(tmp_path / "run").predict(image)
+    np.testing.assert_array_equal(action, trained.predict(image))
+    assert np.abs(action - trained.predict(255 - image)).max() > 0.0
 
 
 def assert_acts_like_its_evaluation(trained, folder):
