@@ -115,7 +115,11 @@ class SFP:
 
     @cached_property
     def each_step(self) -> SFP:
-        """The same with a toss at every step, as the paper defines the mixture."""
+        """The same with a toss at every step, as the paper defines the mixture.
+
+        Tests take it whatever `commit` training has: with one toss an episode, a test
+        would depend on the component that the toss fell to.
+        """
         return replace(self, mixture=replace(self.mixture, commit=1.0))
 
     def replay(self, schedule: Schedule, environment: Environment) -> EpisodeReplay:
