@@ -9,11 +9,13 @@ its own: they fit priors to the same recordings, and train on `maze`, two method
 `window-close` too, with networks of the usual size. What both wrote is compared number
 by number: the columns of tables that both have, and arrays of weights, whatever they
 are called. Wall-clock times are left out. Ends with an error if something differs.
+Beside it stand the seconds of CPU time that both took, start-up included.
 """
 
 import argparse
 import csv
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -21,7 +23,7 @@ from pathlib import Path
 
 from safetensors.numpy import load_file
 
-TRAINING = "--steps 3000 --warmup 1000 --eval-every 1000 --eval-episodes 2 --threads 1"
+TRAINING = "--warmup 1000 --eval-every 1000 --eval-episodes 2 --threads 1 --steps "
 FITS = {
     "realnvp": "--model realnvp",
     "vae": "--model vae",
@@ -51,10 +53,11 @@ DATA = "sfp/room/scripted-v0"
 class Sides:
     """Commands of both versions, and what they wrote."""
 
-    def __init__(self, old, folder, core):
+    def __init__(self, old, folder, core, steps):
         here = Path(__file__).parent.parent / "src"
         self.sources = {"old": Path(old).resolve(), "new": here.resolve()}
-        self.folder, self.core = folder, core
+        self.folder, self.core, self.training = folder, core, f"{TRAINING}{steps}"
+        self.seconds = {}
 
     def run(self, words, since=""):
         """Both run these words; {out} is a folder of the side's own."""
@@ -64,6 +67,7 @@ class Sides:
             one = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(source)}
             one["MINARI_DATASETS_PATH"] = str(self.folder / side / "data")
             command = [sys.executable, "-m", "sfp", *said.split()]
+            before = spent()
             done = subprocess.run(
                 command,
                 cwd=self.folder,
@@ -74,6 +78,7 @@ class Sides:
             )
             if done.returncode:
                 sys.exit(f"{side}: {said}\n{done.stderr[-2000:]}")
+            self.seconds[side] = round(spent() - before, 1)
 
     def same_tables(self, name, tables):
         return all(
@@ -84,6 +89,12 @@ class Sides:
     def same_weights(self, name):
         old, new = (sorted(_arrays(self.folder / side / name)) for side in self.sources)
         return old == new and bool(old)
+
+
+def spent():
+    """CPU seconds of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _read(path):
@@ -112,23 +123,26 @@ def _arrays(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("old", help="a folder that has the package of the earlier version")
+    parser.add_argument("old", help="a folder with the earlier package")
     parser.add_argument("--only", nargs="*", default=[], help="some of the cells")
+    parser.add_argument("--steps", type=int, default=3000, help="of every run")
     parser.add_argument("--core", type=int, default=max(os.sched_getaffinity(0)))
     parser.add_argument("--out", type=Path, help="a table of what was the same")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        rows = list(compare(Sides(given.old, Path(folder), given.core), given.only))
+        rows = list(
+            compare(Sides(given.old, Path(folder), given.core, given.steps), given.only)
+        )
     if given.out:
         with given.out.open("w", newline="") as file:
             table = csv.writer(file, lineterminator="\n")
-            table.writerows([("what", "tables", "weights"), *rows])
-    if not all(tables and weights for _, tables, weights in rows):
+            table.writerows([("what", "tables", "weights", "old", "new"), *rows])
+    if not all(tables and weights for _, tables, weights, *_ in rows):
         sys.exit("not the same")
 
 
 def compare(sides, only):
-    """(what, whether its tables are the same, and its weights), as they are found."""
+    """What, whether its tables and its weights are the same, seconds of old and new."""
     wanted = lambda name: not only or name in only  # noqa: E731
     sides.run("collect room --episodes 100")
     for name, words in FITS.items():
@@ -140,7 +154,8 @@ def compare(sides, only):
             yield told(sides, f"fit {name}", f"priors/{name}", ("fit.csv",))
     for method in METHODS:
         if wanted(method):
-            words = f"train maze --method {method} {TRAINING} --out {{out}}/{method}"
+            words = f"train maze --method {method} {sides.training}"
+            words += f" --out {{out}}/{method}"
             if method in PRIORS:
                 words += f" --prior {{out}}/priors/{PRIORS[method]}"
             if method in WITH_DATA:
@@ -152,16 +167,20 @@ def compare(sides, only):
         if wanted(name):
             out = f"{{out}}/{method}-window"
             sides.run(
-                f"train window-close --method {method} {TRAINING} --out {out}{more}"
+                f"train window-close --method {method} {sides.training} --out {out}{more}"
             )
             yield told(sides, name, f"{method}-window", ("train.csv", "eval.csv"))
 
 
 def told(sides, what, name, tables):
     found = what, sides.same_tables(name, tables), sides.same_weights(name)
-    said = ("differ", "same")
-    print(f"{what}: tables {said[found[1]]}, weights {said[found[2]]}", flush=True)
-    return found
+    said, (old, new) = ("differ", "same"), sides.seconds.values()
+    print(
+        f"{what}: tables {said[found[1]]}, weights {said[found[2]]}, "
+        f"{old} s and {new} s",
+        flush=True,
+    )
+    return *found, old, new
 
 
 if __name__ == "__main__":
