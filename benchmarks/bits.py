@@ -166,9 +166,8 @@ def compare(sides, only):
         name = f"{method} on window-close"
         if wanted(name):
             out = f"{{out}}/{method}-window"
-            sides.run(
-                f"train window-close --method {method} {sides.training} --out {out}{more}"
-            )
+            words = f"train window-close --method {method} {sides.training}"
+            sides.run(f"{words} --out {out}{more}")
             yield told(sides, name, f"{method}-window", ("train.csv", "eval.csv"))
 
 
