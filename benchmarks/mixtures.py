@@ -6,8 +6,8 @@ They are printed, and written as mixtures.md beside the tables of `sfp report`: 
 `sfp-quick` with two priors, against those with the state-free prior alone
 (results/sooner/runs.csv), by what a toss is for (results/several/learning), what does
 and does not make them late on `corridor` (causes.csv), how long they wait for a reward
-(waits.csv), what the last change brought (before.csv), and what Λ loses by less data
-(parts.csv, against before.csv). p is one-sided, of a permutation test on Gehan's scores
+(waits.csv), what the last changes brought (before.csv, changes.csv), and what Λ loses
+by less data (parts.csv, against before.csv). p is one-sided, of a permutation test on Gehan's scores
 of the censored times, corrected for the rows of the table (Holm); in the last table it
 is that of a sign test.
 """
@@ -48,7 +48,8 @@ def main() -> None:
 
 def tables() -> str:
     """All of them, in the order of the page."""
-    made = times(), weights(), changed(), tosses(), causes(), waits(), parts()
+    made = times(), weights(), changed(), isolated(), tosses(), causes(), waits()
+    made += (parts(),)
     return "\n\n".join(made) + "\n"
 
 
@@ -124,6 +125,28 @@ def changed() -> str:
     head = ["task", "priors", "before, median", "now, median"]
     said = "thousand steps, seed by seed"
     return table([*head, f"before, {said}", f"now, {said}"], rows)
+
+
+def isolated() -> str:
+    """When tasks were solved with each of the changes, all else being the same."""
+    kin: dict[str, dict[str, list[str]]] = {}
+    for row in _read(SEVERAL / "changes.csv"):
+        of = kin.setdefault(row["variant"], {task: [] for task in TASKS})
+        of[row["task"]].append(row["solved_at"])
+    rows = [
+        [variant]
+        + [
+            cell
+            for solved in of.values()
+            for cell in (
+                f"{np.median([float(step) for step in solved]):,.0f}",
+                ", ".join(f"{int(step) // 1000}" for step in solved),
+            )
+        ]
+        for variant, of in kin.items()
+    ]
+    said = [f"`{task}`, {what}" for task in TASKS for what in ("median", "each")]
+    return table(["`room` and `room-state`", *said], rows)
 
 
 def tosses() -> str:
