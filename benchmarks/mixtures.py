@@ -7,9 +7,9 @@ They are printed, and written as mixtures.md beside the tables of `sfp report`: 
 (results/sooner/runs.csv), by what a toss is for (results/several/learning), what does
 and does not make them late on `corridor` (causes.csv), how long they wait for a reward
 (waits.csv), what the last changes brought (before.csv, changes.csv), and what Λ loses
-by less data (parts.csv, against before.csv). p is one-sided, of a permutation test on Gehan's scores
-of the censored times, corrected for the rows of the table (Holm); in the last table it
-is that of a sign test.
+by less data (parts.csv, against before.csv). p is one-sided, of a permutation test on
+Gehan's scores of the censored times, corrected for the rows of the table (Holm); in the
+last table it is that of a sign test.
 """
 
 import csv
