@@ -104,4 +104,4 @@ def test_committed_verdicts_follow_from_the_committed_runs(path):
 
 
 def test_there_are_committed_results():
-    assert len(RESULTS) == 7
+    assert len(RESULTS) == 8
