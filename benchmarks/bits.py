@@ -42,7 +42,6 @@ METHODS += ("sac-kl", "sac-pink", "sac-ou", "sac-zeta", "rlpd")
 SINCE = {
     "sac-kl": "--warmup-by method",
     "sac-bc": "--warmup-by method",
-    "parrot-state": "",
 }
 """What the present version is told where a default is another one since."""
 

@@ -48,9 +48,9 @@ def main() -> None:
 
 def tables() -> str:
     """All of them, in the order of the page."""
-    made = times(), weights(), changed(), isolated(), tosses(), causes(), waits()
-    made += (parts(),)
-    return "\n\n".join(made) + "\n"
+    solved = times(), weights(), changed(), isolated(), tosses()
+    reasons = causes(), waits(), parts()
+    return "\n\n".join([*solved, *reasons]) + "\n"
 
 
 def times() -> str:

@@ -10,6 +10,7 @@ import sfp
 from environments import SMALL
 from sfp.cli import main
 from sfp.envs.adapter import Environment, make_env
+from sfp.errors import SfpError
 from sfp.training.evaluate import evaluate
 from sfp.training.folder import BEST
 from sfp.training.log import read_table
@@ -87,3 +88,16 @@ def test_one_of_a_test_that_the_table_does_not_have_is_removed(runs, tmp_path):
         changed.save(tmp_path / "run" / BEST, force=True)
         check_best(tmp_path / "run", read_table(runs[0], "eval"))
         assert (tmp_path / "run" / BEST).is_dir() is kept
+
+
+@pytest.mark.slow
+def test_a_damaged_one_stops_a_run_that_is_to_go_on_and_nothing_is_lost(runs, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(runs[0], run)
+    weights = run / BEST / "policy.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"\0")
+    held = {p: p.read_bytes() for p in run.rglob("*") if p.is_file()}
+    settings = SMALL | {"checkpoint_every": 200, "learning_rate": 0.01, "steps": 600}
+    with pytest.raises(SfpError, match=r"best is damaged.* Or remove .*best\.$"):
+        sfp.train(TASK, method="sac", seed=0, out=run, extend=True, **settings)
+    assert held == {p: p.read_bytes() for p in run.rglob("*") if p.is_file()}

@@ -254,17 +254,17 @@ def _in_folder(
     check_folder(folder, resume=resume)
     with locked(folder, "training in") as check:
         sweep_all(folder)
+        if (folder / BEST).is_dir():
+            try:
+                verify_checksums(folder / BEST)
+            except SfpError as error:
+                raise SfpError(f"{error} Or remove {folder / BEST}.") from None
         check_settings(folder)
         if (folder / FINISHED).is_file():
             trained = Trained.load(folder)
             trained.evaluations = read_table(folder, "eval")
             trained.solved = run.solved
             return trained
-        if (folder / BEST).is_dir():
-            try:
-                verify_checksums(folder / BEST)
-            except SfpError as error:
-                raise SfpError(f"{error} Or remove {folder / BEST}.") from None
 
         def checked(step: int) -> None:
             check()
